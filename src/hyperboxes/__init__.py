@@ -1,0 +1,45 @@
+"""Classifiers you can read: a handful of axis-aligned boxes."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+#: Public name -> module that defines it. Loaded on first use, so that importing the package is cheap.
+_HOMES = {
+    "Boxes": "boxes",
+    "Condition": "boxes",
+    "HyperNNClassifier": "estimators",
+    "ModelFormatError": "model_file",
+    "read_model": "model_file",
+    "write_model": "model_file",
+}
+
+__all__ = [
+    "Boxes",
+    "Condition",
+    "HyperNNClassifier",
+    "ModelFormatError",
+    "__version__",
+    "read_model",
+    "write_model",
+]
+
+if TYPE_CHECKING:
+    from .boxes import Boxes, Condition
+    from .estimators import HyperNNClassifier
+    from .model_file import ModelFormatError, read_model, write_model
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

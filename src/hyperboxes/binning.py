@@ -1,0 +1,143 @@
+"""Binning: a table as small integers, and bin edges back as bounds a person would write."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernels.crisp import MISSING
+
+#: Most bins of a feature; codes are bytes and the last one stands for a missing value.
+MAX_BINS = 250
+#: A quarter gap below this is no longer a normal float64; such neighbours separate as they are.
+SMALLEST_GAP = 1e-300
+
+
+@dataclass(frozen=True)
+class Binning:
+    """Bins of each feature, between values that occur in the data.
+
+    Cut c of a feature lies between ``below[c]``, the largest value under it, and ``above[c]``, the
+    smallest one over it; bin b holds the values from ``above[b - 1]`` to ``below[b]``.
+    """
+
+    below: tuple[NDArray[np.float64], ...]
+    above: tuple[NDArray[np.float64], ...]
+    integer: NDArray[np.bool_]
+
+    @property
+    def n_bins(self) -> NDArray[np.int64]:
+        """Number of bins of each feature, missing values aside."""
+        return np.array([len(cuts) + 1 for cuts in self.below], dtype=np.int64)
+
+    @classmethod
+    def from_data(cls, X: NDArray[np.float64], max_bins: int = MAX_BINS) -> Binning:
+        """Cut each feature between distinct values; at quantiles where there are more than fit."""
+        below, above, integer = [], [], []
+        for column in X.T:
+            known = np.sort(column[~np.isnan(column)])
+            values = known[np.concatenate([[True], known[1:] != known[:-1]])] if len(known) else known
+            if len(values) > max_bins:
+                at = np.searchsorted(
+                    values, known[np.arange(1, max_bins) * len(known) // max_bins], side="left"
+                )
+                at = np.unique(at[at < len(values) - 1])
+            else:
+                at = np.arange(max(len(values) - 1, 0))
+            below.append(values[at])
+            above.append(values[at + 1])
+            integer.append(bool(len(values)) and bool((values == np.rint(values)).all()))
+        return cls(tuple(below), tuple(above), np.array(integer, dtype=bool))
+
+    def encode(self, X: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Give the bin of every cell, shape (n_features, n_samples): feature-major.
+
+        A value between two cuts' data, which learning never saw, goes to the nearer bin.
+        """
+        codes = np.empty((X.shape[1], X.shape[0]), np.uint8)
+        for j, column in enumerate(X.T):
+            codes[j] = np.searchsorted(self._middles(j), column, side="left")
+            codes[j][np.isnan(column)] = MISSING
+        return codes
+
+    def _middles(self, feature: int) -> NDArray[np.float64]:
+        # Halving first: the sum of two large values overflows. Rounding may reach `above`, which must stay over it.
+        middle = self.below[feature] / 2 + self.above[feature] / 2
+        return np.clip(middle, self.below[feature], np.nextafter(self.above[feature], -np.inf))
+
+    def centres(self, feature: int) -> NDArray[np.float64]:
+        """Give a place for each bin: midway between its neighbouring cuts, at the data for the outer ones."""
+        middles = self._middles(feature)
+        if not len(middles):
+            return np.zeros(1)
+        return np.concatenate(
+            [self.below[feature][:1], middles[:-1] / 2 + middles[1:] / 2, self.above[feature][-1:]]
+        )
+
+    def lower_bound(self, feature: int, first: int) -> float:
+        """Give the bound that admits bins from ``first`` on; open if that is all."""
+        if first <= 0:
+            return -math.inf
+        return snap(
+            float(self.below[feature][first - 1]),
+            float(self.above[feature][first - 1]),
+            bool(self.integer[feature]),
+            up=True,
+        )
+
+    def upper_bound(self, feature: int, last: int) -> float:
+        """Give the bound that admits bins up to ``last``; open if that is all."""
+        if last >= len(self.below[feature]):
+            return math.inf
+        return snap(
+            float(self.below[feature][last]),
+            float(self.above[feature][last]),
+            bool(self.integer[feature]),
+            up=False,
+        )
+
+    def to_bins(
+        self, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Give the bins whose data lie inside bounds in table units: (first, last), as kernels take them."""
+        first = np.zeros(lower.shape, np.int64)
+        last = np.zeros(lower.shape, np.int64)
+        for j in range(lower.shape[1]):
+            first[:, j] = np.searchsorted(self.below[j], lower[:, j], side="left")
+            last[:, j] = np.searchsorted(self.above[j], upper[:, j], side="right")
+        return self.normalise(first, last)
+
+    def normalise(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Clip to existing bins, give crossed intervals one bin, and mark what covers all as unrestricted."""
+        ends = self.n_bins - 1
+        first, last = np.clip(first, 0, ends), np.clip(last, 0, ends)
+        middle = (first + last) // 2
+        first, last = np.where(first > last, middle, first), np.where(first > last, middle, last)
+        whole = (first == 0) & (last == ends)
+        return np.ascontiguousarray(first), np.ascontiguousarray(np.where(whole, MISSING, last))
+
+
+def snap(below: float, above: float, integer: bool, *, up: bool) -> float:
+    """Give a short decimal between two neighbouring data values, for a bound that separates them.
+
+    A lower bound (``up``) must lie in (below, above], an upper one in [below, above). Any such value
+    tells the data apart in the same way, so the bound is the shortest decimal in the middle half of the
+    gap, nearest to its centre: printed, stored and sent to a database it is the same number. Integer
+    features take the integer that is included.
+    """
+    if integer:
+        return above if up else below
+    centre = below / 2 + above / 2
+    quarter = above / 4 - below / 4
+    if quarter > SMALLEST_GAP:
+        start = -math.floor(math.log10(quarter)) - 2
+        for digits in range(start, start + 5):
+            # Decimal rounding is exact, so equal gaps always give equal bounds.
+            rounded = float(round(Decimal(centre), digits))
+            if below + quarter <= rounded <= above - quarter and below < rounded < above:
+                return rounded
+    return above if up else below

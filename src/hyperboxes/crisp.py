@@ -1,0 +1,185 @@
+"""Crisp search: better boxes on binned data, by exact moves on a penalised F1.
+
+The steps are polishing (bounds), selecting (which boxes of a pool) and dropping (boxes that do not pay).
+None lowers its objective; ``kernels.crisp`` defines it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernels import crisp as kernels
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+class BinBoxes(NamedTuple):
+    """Boxes in bin codes, shape (n_boxes, n_features); see ``kernels.crisp`` for what is unrestricted."""
+
+    first: Ints
+    last: Ints
+
+    def copy(self) -> BinBoxes:
+        """Give a copy that kernels may change."""
+        return BinBoxes(self.first.copy(), self.last.copy())
+
+    def take(self, boxes: Bools | Ints) -> BinBoxes:
+        """Keep the given boxes."""
+        return BinBoxes(np.ascontiguousarray(self.first[boxes]), np.ascontiguousarray(self.last[boxes]))
+
+    def __add__(self, other: object) -> BinBoxes:
+        """Put two lists of boxes behind each other."""
+        if not isinstance(other, BinBoxes):
+            return NotImplemented
+        return BinBoxes(np.concatenate([self.first, other.first]), np.concatenate([self.last, other.last]))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What boxes may ask: per feature, and in all.
+
+    ``may_low`` and ``may_high`` say which sides may be closed, ``required`` which features every box
+    must restrict.
+    """
+
+    may_low: Bools
+    may_high: Bools
+    required: Bools
+    max_conditions: int
+
+    @classmethod
+    def none(cls, n_features: int) -> Limits:
+        """Allow everything."""
+        yes = np.ones(n_features, bool)
+        return cls(yes, yes.copy(), np.zeros(n_features, bool), 2 * n_features)
+
+
+@dataclass(frozen=True)
+class CrispTask:
+    """Binned rows of one class against the rest, with the prices that keep boxes simple.
+
+    ``columns`` holds the codes feature-major; ``rows`` the same row-major.
+    """
+
+    columns: NDArray[np.uint8]
+    rows: NDArray[np.uint8]
+    positive: Bools
+    weight: Floats
+    n_bins: Ints
+    categorical: Bools
+    limits: Limits
+    condition_price: float
+    box_price: float
+    min_support: float = 0.0
+    seed: int = 0
+    max_sweeps: int = 10
+    max_moves: int = 50
+
+    def score(self, boxes: BinBoxes) -> tuple[float, float]:
+        """Give the penalised and the plain F1 of a union of boxes."""
+        penalised, plain = kernels.objective(
+            self.columns, self.positive, self.weight, self.n_bins, self.categorical, *boxes,
+            self.condition_price, self.box_price,
+        )  # fmt: skip
+        return float(penalised), float(plain)
+
+    def prices(self, boxes: BinBoxes) -> Floats:
+        """Give what each box costs."""
+        conditions = kernels.count_conditions(*boxes, self.n_bins, self.categorical)
+        return np.asarray(self.condition_price * conditions + self.box_price, dtype=np.float64)
+
+    def support(self, boxes: BinBoxes) -> Floats:
+        """Give the weight of the rows in each box."""
+        return np.asarray(self.inside(boxes) @ self.weight, dtype=np.float64)
+
+    def inside(self, boxes: BinBoxes) -> Bools:
+        """Tell which box holds which row, shape (n_boxes, n_rows)."""
+        n = self.columns.shape[1]
+        violations = np.zeros((len(boxes.first), n), np.int16)
+        kernels.count_violations(self.columns, *boxes, violations, np.zeros(n, np.int16))
+        return violations == 0
+
+
+def polish(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
+    """Move bounds, open and close sides, as long as the penalised F1 rises."""
+    if not len(boxes.first):
+        return boxes
+    moved, limits = boxes.copy(), task.limits
+    kernels.polish(
+        task.rows, task.columns, task.positive, task.weight, task.n_bins, task.categorical,
+        limits.may_low, limits.may_high, limits.required, limits.max_conditions,
+        task.condition_price, task.box_price, *moved, task.max_sweeps, task.max_moves, task.seed,
+    )  # fmt: skip
+    return moved
+
+
+def select(task: CrispTask, pool: BinBoxes, max_boxes: int) -> BinBoxes:
+    """Choose at most ``max_boxes`` of a pool that make the best union."""
+    chosen = kernels.select(
+        task.inside(pool), task.positive, task.weight, task.prices(pool), max_boxes, 2 * max_boxes
+    )
+    return pool.take(chosen)
+
+
+def drop_idle(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
+    """Drop boxes that do not pay their price or hold too few rows, the idlest first, polishing the rest."""
+    while len(boxes.first):
+        small = task.support(boxes) < task.min_support
+        if small.any():
+            boxes = polish(task, boxes.take(~small))
+            continue
+        worth = kernels.worth_of_boxes(
+            task.columns, task.positive, task.weight, task.n_bins, task.categorical, *boxes,
+            task.condition_price, task.box_price,
+        )  # fmt: skip
+        if len(worth) == 1 or worth.min() >= 0:
+            break
+        boxes = polish(task, boxes.take(np.arange(len(worth)) != worth.argmin()))
+    return boxes
+
+
+def improve(task: CrispTask, starts: list[BinBoxes], max_boxes: int) -> BinBoxes:
+    """Polish each start, pool them, choose the best union, polish it, and drop what does not pay.
+
+    The best single start is kept instead where it scores higher.
+    """
+    polished = [polish(task, start) for start in starts if len(start.first)]
+    if not polished:
+        none = np.zeros((0, len(task.n_bins)), np.int64)
+        return BinBoxes(none, none.copy())
+    candidates = [boxes for boxes in polished if len(boxes.first) <= max_boxes]
+    pool = polished[0]
+    for more in polished[1:]:
+        pool = pool + more
+    candidates.append(polish(task, select(task, pool, max_boxes)))
+    best = max(candidates, key=lambda boxes: task.score(boxes)[0])
+    return drop_idle(task, best)
+
+
+def order_boxes(inside: Bools, votes: Ints, classes: Ints, weight: Floats) -> Ints:
+    """Order boxes for first-match: next comes the one most often right about the rows still open.
+
+    ``inside`` has shape (n_boxes, n_rows), ``votes`` the class of each box, ``classes`` that of each row.
+    Shares are smoothed by one row of the class shares, so that a box of few rows does not jump the queue.
+    """
+    share = np.bincount(classes, weights=weight, minlength=int(votes.max(initial=0)) + 1)
+    share = share / max(share.sum(), 1e-300)
+    right = (classes == votes[:, None]) * weight
+    open_rows = np.ones(len(classes), bool)
+    left = list(range(len(votes)))
+    order = []
+    while left:
+        undecided = inside[left][:, open_rows]
+        hits = (undecided * right[left][:, open_rows]).sum(axis=1)
+        mass = undecided @ weight[open_rows]
+        precision = (hits + share[votes[left]]) / (mass + 1)
+        best = left.pop(int(np.lexsort((np.arange(len(precision)), -mass, -precision))[0]))
+        order.append(best)
+        open_rows &= ~inside[best]
+    return np.array(order, dtype=np.int64)

@@ -1,0 +1,8 @@
+"""Estimators: the scikit-learn face of each learner."""
+
+from __future__ import annotations
+
+from ._base import BoxClassifier
+from ._hypernn import HyperNNClassifier
+
+__all__ = ["BoxClassifier", "HyperNNClassifier"]

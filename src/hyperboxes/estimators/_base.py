@@ -1,0 +1,287 @@
+"""BoxClassifier: what every classifier made of boxes has in common."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import Tags, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from ..boxes import Boxes
+from ..explain import Explanation, explain
+from ..kernels.containment import sole_violations
+from ..scaling import standardise
+from ..tables import Table, as_array, as_frame, read_table, to_matrix
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the classifiers: checks tables and labels, and answers from ``boxes_``.
+
+    A subclass implements ``_fit_boxes`` and has the parameters ``class_weight`` and
+    ``categorical_features``.
+    """
+
+    categorical_features: Any
+    class_weight: Any
+
+    @abstractmethod
+    def _fit_boxes(self, table: Table, classes: Ints, weight: Floats) -> Boxes:
+        """Learn boxes; ``classes`` are indices into ``classes_``."""
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn boxes from a table.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            Numbers, booleans and, in a frame, categorical columns; missing values are allowed.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            How many rows each row stands for.
+
+        Returns
+        -------
+        self
+        """
+        self.__dict__.pop("_memory", None)
+        self.__dict__.pop("boxes_", None)
+        return self._learn(*self._check_training_data(X, y, sample_weight, least_rows=2))
+
+    def _learn(self, table: Table, classes: Ints, weight: Floats) -> Self:
+        present = np.bincount(classes, weights=weight, minlength=len(self.classes_)) > 0
+        if present.sum() == 1:
+            only = self.classes_[np.flatnonzero(present)[0]]
+            warnings.warn(f"y has one class only, {only!r}: every row will get it", UserWarning, stacklevel=3)
+        boxes = self._fit_boxes(table, classes, weight)
+        self.boxes_ = replace(boxes, counts=_counts(boxes, table, classes, weight, len(self.classes_)))
+        _, self._scale = standardise(table.matrix, weight)
+        self.feature_importances_ = _importances(self.boxes_, table, classes, weight)
+        self.fidelity_ = self._fidelity(table.matrix)
+        return self
+
+    def _fidelity(self, matrix: NDArray[Any]) -> float:
+        """Share of rows on which the boxes alone give the answer of ``predict``."""
+        return 1.0
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Give the class of each row: that of the first box that contains it, else the default's.
+
+        Where ``uncovered="reject"``, a row in no box gets None.
+        """
+        matrix = self._matrix(X)
+        return self._answers()[self.boxes_.decide(matrix)]
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Give class probabilities: the training shares of the box that decides, smoothed.
+
+        The most probable class is the predicted one, on every row.
+        """
+        matrix = self._matrix(X)
+        return self.boxes_.shares[self.boxes_.decide(matrix)]
+
+    def apply(self, X: ArrayLike) -> Ints:
+        """Give the box that contains and decides each row, -1 for a row in no box."""
+        matrix = self._matrix(X)
+        return self.boxes_.apply(matrix)
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Explain one row: the rule that decided, the distance to each bound, the smallest changes.
+
+        Parameters
+        ----------
+        x : frame of one row, or array-like of shape (n_features,) or (1, n_features)
+            The row.
+        """
+        check_is_fitted(self)
+        return explain(self.boxes_, x, self._scale)
+
+    def membership(self, X: ArrayLike, temperature: float = 0.1) -> Floats:
+        """Give graded memberships in the boxes, shape (n_samples, n_boxes).
+
+        The paper's formula, the product of two sigmoids of the least distance to a lower and to an upper
+        bound, with distances in standard deviations: above 1/4 inside, falling with the distance outside.
+        Only restricted features count; a missing value in one gives zero.
+        """
+        matrix = self._matrix(X).astype(np.float64)
+        return _membership(self.boxes_, matrix, self._scale, temperature)
+
+    def _answers(self) -> NDArray[Any]:
+        """Labels of the boxes and, last, the default's, as ``classes_`` has them."""
+        place = {label: index for index, label in enumerate(self.boxes_.classes.tolist())}
+        votes = self.classes_[[place[label] for label in self.boxes_.labels.tolist()]]
+        if self.boxes_.default is None:
+            return np.array([*votes, None], dtype=object)
+        return np.append(votes, self.classes_[place[self.boxes_.default]])
+
+    # -- checks ------------------------------------------------------------------------------------
+
+    def _matrix(self, X: ArrayLike) -> NDArray[Any]:
+        """Check a table against the fitted one and give its numbers."""
+        check_is_fitted(self)
+        validate_data(self, X if as_frame(X) is not None else as_array(X), skip_check_array=True, reset=False)
+        matrix = to_matrix(X, self.boxes_.feature_names, self.boxes_.categories)
+        if not len(matrix):
+            raise ValueError(f"Found array with 0 sample(s) (shape={matrix.shape}) while a minimum of 1 is required.")
+        return matrix
+
+    def _check_training_data(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *,
+        reset: bool = True, classes: ArrayLike | None = None, least_rows: int = 1,
+    ) -> tuple[Table, Ints, Floats]:  # fmt: skip
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: give the class of each row"
+            )
+        table = self._check_table(X, reset=reset, least_rows=least_rows)
+        labels = _check_labels(y)
+        check_consistent_length(table.matrix, labels)
+        labels = self._narrow_labels(labels)
+        if reset:
+            self.classes_ = np.unique(labels if classes is None else np.asarray(classes))
+        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        strange = self.classes_[codes] != labels
+        if strange.any():
+            row = int(np.flatnonzero(strange)[0])
+            raise ValueError(f"y, row {row} is {labels[row]!r}, which is not among the classes {self.classes_.tolist()}")
+        weight = _check_sample_weight(sample_weight, table.matrix, dtype=np.float64, ensure_non_negative=True)
+        weight = self._weigh_classes(codes, weight)
+        if not weight.sum() > 0:
+            raise ValueError("sample weights are all zero: give at least one row a positive weight")
+        return table, codes, weight
+
+    def _narrow_labels(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Let a subclass merge labels before classes are read."""
+        return labels
+
+    def _weigh_classes(self, classes: Ints, weight: Floats) -> Floats:
+        if self.class_weight is None:
+            return weight
+        present = np.unique(classes)
+        factors = np.ones(len(self.classes_))
+        asked = self.class_weight
+        if isinstance(asked, dict):
+            known = set(self.classes_.tolist())
+            unknown = [label for label in asked if label not in known]
+            if unknown:
+                raise ValueError(f"class_weight names {unknown}, not among the classes {self.classes_.tolist()}")
+            for index, label in enumerate(self.classes_.tolist()):
+                factors[index] = asked.get(label, 1.0)
+        else:
+            factors[present] = compute_class_weight(asked, classes=present, y=classes, sample_weight=weight)
+        return weight * factors[classes]
+
+    def _check_table(self, X: ArrayLike, *, reset: bool, least_rows: int) -> Table:
+        frame = as_frame(X)
+        shape = frame.shape if frame is not None else as_array(X).shape
+        for count, kind, least in ((shape[0], "sample", least_rows), (shape[1], "feature", 1)):
+            if count < least:
+                raise ValueError(
+                    f"Found array with {count} {kind}(s) (shape={shape}) while a minimum of {least} is required "
+                    f"by {type(self).__name__}."
+                )
+        if frame is not None:
+            table = read_table(X, self.categorical_features)  # names the column before scikit-learn would not
+            validate_data(self, X, skip_check_array=True, reset=reset)
+        else:
+            validate_data(self, as_array(X), skip_check_array=True, reset=reset)
+            table = read_table(X, self.categorical_features)
+        for name, column in zip(table.feature_names, table.matrix.T, strict=True):
+            if np.isnan(column[0]) and np.isnan(column).all():
+                warnings.warn(f"column {name!r} holds no value at all and is not used", UserWarning, stacklevel=4)
+        return table
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _check_labels(y: ArrayLike) -> NDArray[Any]:
+    """Make a one-dimensional array of labels; a bad one is named with its row."""
+    if hasattr(y, "to_numpy") and not isinstance(y, np.ndarray):
+        y = y.to_numpy()
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype == object or labels.dtype.kind == "f":
+        for row, label in enumerate(labels.tolist()):
+            if label is None or label != label or type(label).__name__ in ("NAType", "NaTType"):
+                raise ValueError(f"Input y contains NaN: row {row} has no label; drop such rows or name a class for them")
+    if labels.dtype == object:
+        kinds = {str if isinstance(label, str) else bool if isinstance(label, bool | np.bool_) else float
+                 if isinstance(label, int | float | np.number) else type(label) for label in labels.tolist()}
+        if len(kinds) > 1:
+            first = type(labels[0])
+            row = next(index for index, label in enumerate(labels) if type(label) is not first)
+            raise ValueError(
+                f"y mixes types: row 0 is {labels[0]!r}, row {row} is {labels[row]!r}; make all labels text or all numbers"
+            )
+        if kinds <= {str, bool, float}:
+            labels = np.array(labels.tolist())
+    check_classification_targets(labels)
+    return labels
+
+
+def _counts(boxes: Boxes, table: Table, classes: Ints, weight: Floats, n_classes: int) -> Floats:
+    """Sum the training weight of each class by deciding box; last, rows in no box."""
+    decided = boxes.decide(table.matrix)
+    counts = np.zeros((boxes.n_boxes + 1, n_classes))
+    np.add.at(counts, (decided, classes), weight)
+    return counts
+
+
+def _importances(boxes: Boxes, table: Table, classes: Ints, weight: Floats) -> Floats:
+    """Weight of the rows that each feature alone keeps out of boxes of another class; sums to one."""
+    importance = np.zeros(boxes.n_features)
+    place = {label: index for index, label in enumerate(boxes.classes.tolist())}
+    votes = np.array([place[label] for label in boxes.labels.tolist()], dtype=np.int64)
+    if boxes.n_boxes:
+        sole = sole_violations(table.matrix, boxes._compiled)
+        for box, vote in enumerate(votes):
+            kept_out = (sole[:, box] >= 0) & (classes != vote)
+            np.add.at(importance, sole[kept_out, box], weight[kept_out])
+    total = importance.sum()
+    return importance / total if total > 0 else importance
+
+
+def _membership(boxes: Boxes, X: Floats, scale: Floats, temperature: float) -> Floats:
+    out = np.ones((len(X), boxes.n_boxes))
+    for box in range(boxes.n_boxes):
+        to_lower = np.full(len(X), np.inf)
+        to_upper = np.full(len(X), np.inf)
+        for condition in boxes.conditions(box):
+            column = X[:, condition.feature]
+            if condition.categories is not None:
+                flags = boxes.allowed[condition.name][box]
+                known = (column >= 0) & (column < len(flags))
+                held = np.zeros(len(X), bool)
+                held[known] = flags[column[known].astype(np.int64)]
+                distance = np.where(held, np.inf, np.where(np.isnan(column), -np.inf, -1.0))
+                to_lower = np.minimum(to_lower, distance)
+                continue
+            unit = scale[condition.feature]
+            with np.errstate(over="ignore", invalid="ignore"):
+                below = np.nan_to_num((column - condition.lower) / unit, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+                above = np.nan_to_num((condition.upper - column) / unit, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+            to_lower, to_upper = np.minimum(to_lower, below), np.minimum(to_upper, above)
+        with np.errstate(over="ignore"):
+            out[:, box] = 1 / (1 + np.exp(-to_lower / temperature)) / (1 + np.exp(-to_upper / temperature))
+    return out

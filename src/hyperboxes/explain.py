@@ -1,0 +1,188 @@
+"""explain: why a row got its class, and the smallest change that would alter that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .boxes import Boxes, Condition, format_name, format_number
+
+
+@dataclass(frozen=True)
+class Margin:
+    """One condition of a box beside the row's value.
+
+    ``to_lower`` and ``to_upper`` are the distances to the bounds in table units, negative where the
+    bound is violated, infinite where the side is open; NaN for a category or a missing value.
+    """
+
+    condition: Condition
+    value: Any
+    holds: bool
+    to_lower: float
+    to_upper: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of some values, as small as can be, and what it leads to.
+
+    ``distance`` is the largest single change in units of each feature's scale; infinite if no change of
+    known values will do, because a restricted value is missing.
+    """
+
+    box: int
+    enters: bool
+    values: dict[str, Any]
+    distance: float
+    prediction: Any
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a row got its class.
+
+    Attributes
+    ----------
+    prediction : label or None
+        The class of the row.
+    box : int or None
+        The box that decided; None if the row lies in no box.
+    margins : tuple of Margin
+        The deciding box's conditions beside the row's values.
+    changes : tuple of Change
+        Smallest changes that leave the deciding box or enter another, nearest first.
+    """
+
+    prediction: Any
+    box: int | None
+    margins: tuple[Margin, ...]
+    changes: tuple[Change, ...]
+
+    @property
+    def smallest_change(self) -> Change | None:
+        """The nearest change that gives another class, None if there is none."""
+        other = (change for change in self.changes if change.prediction != self.prediction)
+        return next((change for change in other if math.isfinite(change.distance)), None)
+
+    def __str__(self) -> str:
+        if self.box is None:
+            lines = [f"{self.prediction!r}: in no box"]
+        else:
+            lines = [f"{self.prediction!r} by box {self.box}:"]
+        for margin in self.margins:
+            lines.append(f"  {margin.condition}   (value {_show(margin.value)})")
+        change = self.smallest_change
+        if change is not None:
+            verb = "enter" if change.enters else "leave"
+            moves = ", ".join(f"{format_name(name)} to {_show(value)}" for name, value in change.values.items())
+            lines.append(f"  to get {change.prediction!r}, {verb} box {change.box}: change {moves}")
+        return "\n".join(lines)
+
+
+def explain(boxes: Boxes, row: ArrayLike, scale: NDArray[np.float64] | None = None) -> Explanation:
+    """Explain one row.
+
+    Parameters
+    ----------
+    boxes : Boxes
+        The model.
+    row : frame of one row, or array-like of shape (n_features,) or (1, n_features)
+        The row, as ``Boxes.predict`` takes it.
+    scale : ndarray of shape (n_features,), optional
+        What counts as one unit of change in each feature; 1 by default.
+    """
+    cells = _one_row(boxes, row)
+    scale = np.ones(boxes.n_features) if scale is None else np.asarray(scale, dtype=np.float64)
+    decided = int(boxes.decide(cells)[0])
+    held = int(boxes.apply(cells)[0])
+    margins = () if decided < 0 else tuple(_margin(boxes, decided, c, cells[0]) for c in boxes.conditions(decided))
+    changes = []
+    if held >= 0:
+        changes += [_leave(boxes, held, condition, cells, scale) for condition in boxes.conditions(held)]
+    inside = boxes.contains(cells)[0]
+    changes += [_enter(boxes, box, cells, scale) for box in np.flatnonzero(~inside)]
+    changes.sort(key=lambda change: change.distance)
+    prediction = boxes.predict(cells)[0]
+    return Explanation(_plain(prediction), decided if decided >= 0 else None, margins, tuple(changes))
+
+
+def _one_row(boxes: Boxes, row: ArrayLike) -> NDArray[np.float64]:
+    if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1):
+        row = np.asarray(row, dtype=object if boxes.categories else None).reshape(1, -1)
+    cells = boxes._matrix(row).astype(np.float64)
+    if len(cells) != 1:
+        raise ValueError(f"explain takes one row, got {len(cells)}: call it row by row")
+    return cells
+
+
+def _value(boxes: Boxes, condition: Condition, cells: NDArray[np.float64]) -> Any:
+    """The row's value as a person would write it; None if missing or an unknown category."""
+    cell = float(cells[condition.feature])
+    if math.isnan(cell):
+        return None
+    if condition.categories is None:
+        return cell
+    known = boxes.categories[condition.name]
+    return known[int(cell)] if 0 <= cell < len(known) else None
+
+
+def _margin(boxes: Boxes, box: int, condition: Condition, cells: NDArray[np.float64]) -> Margin:
+    value = _value(boxes, condition, cells)
+    if condition.categories is not None:
+        return Margin(condition, value, value in condition.categories, math.nan, math.nan)
+    cell = float(cells[condition.feature])
+    holds = condition.lower <= cell <= condition.upper
+    return Margin(condition, value, holds, cell - condition.lower, condition.upper - cell)
+
+
+def _enter(boxes: Boxes, box: int, cells: NDArray[np.float64], scale: NDArray[np.float64]) -> Change:
+    """Move every violated value just onto the nearest bound, or to the first admitted category."""
+    moved, values, distance = cells.copy(), {}, 0.0
+    for condition in boxes.conditions(int(box)):
+        cell = cells[0, condition.feature]
+        margin = _margin(boxes, int(box), condition, cells[0])
+        if margin.holds:
+            continue
+        if condition.categories is not None:
+            moved[0, condition.feature] = boxes.categories[condition.name].index(condition.categories[0])
+            values[condition.name], step = condition.categories[0], 1.0
+        else:
+            target = condition.lower if not cell > condition.upper else condition.upper
+            if not math.isfinite(target):
+                target = condition.upper
+            moved[0, condition.feature] = values[condition.name] = target
+            step = abs(target - cell) / scale[condition.feature]
+        distance = max(distance, math.inf if math.isnan(cell) else step)
+    return Change(int(box), True, values, distance, _plain(boxes.predict(moved)[0]))
+
+
+def _leave(boxes: Boxes, box: int, condition: Condition, cells: NDArray[np.float64], scale: NDArray[np.float64]) -> Change:
+    """Move one value to the nearest place where the condition no longer holds."""
+    moved = cells.copy()
+    if condition.categories is not None:
+        known = boxes.categories[condition.name]
+        value: Any = next(item for item in known if item not in condition.categories)
+        moved[0, condition.feature], distance = known.index(value), 1.0
+    else:
+        cell = cells[0, condition.feature]
+        below, above = np.nextafter(condition.lower, -math.inf), np.nextafter(condition.upper, math.inf)
+        down, up = cell - condition.lower, condition.upper - cell
+        value = float(below if down <= up else above)
+        moved[0, condition.feature] = value
+        distance = float(min(down, up) / scale[condition.feature])
+    return Change(box, False, {condition.name: value}, distance, _plain(boxes.predict(moved)[0]))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _show(value: Any) -> str:
+    if value is None:
+        return "missing"
+    return format_number(value) if isinstance(value, float) else repr(value)

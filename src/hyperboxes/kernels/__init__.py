@@ -1,0 +1,1 @@
+"""Compiled inner loops. The only place where numba is imported."""

@@ -1,0 +1,38 @@
+"""Threads for kernels that release the interpreter lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def n_threads() -> int:
+    """Number of threads to use: the cores this process may use, or fewer if OMP_NUM_THREADS says so.
+
+    joblib sets that variable in its workers, so a parallel search does not overload the machine.
+    """
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this platform
+        cores = os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    return max(1, min(cores, int(asked))) if asked.isdigit() else cores
+
+
+def run(function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:
+    """Apply a function to independent tasks, results in the order of the tasks.
+
+    Plain threads rather than numba's own: kernels are compiled once without a parallel back end,
+    start in less time, and may be called from any number of threads and after a fork.
+    """
+    tasks = list(tasks)
+    workers = min(n_threads(), len(tasks))
+    if workers <= 1:
+        return [function(task) for task in tasks]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(function, tasks))

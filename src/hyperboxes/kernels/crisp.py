@@ -1,0 +1,421 @@
+"""Search among crisp boxes on binned data: exact moves on a penalised F1.
+
+Boxes are intervals of bin codes, ``first <= code <= last``. An unrestricted feature has first 0 and
+last ``MISSING``, the code of a missing value, so that only it admits one.
+
+The objective is the F1 score less what conditions and boxes cost, in rows put right:
+
+    J = F - price / (2 P),    F = 2 TP / (TP + FP + P),
+    price = condition_price * conditions + box_price * boxes,
+
+P the weight of the positives. A change raises F exactly if 2 dTP - F (dTP + dFP) > 0: with F fixed, every
+positive is worth 2 - F and every negative costs F, and the best interval of one feature, all else
+fixed, is a maximum-sum interval over its bins (Dinkelbach's method around Kadane's scan). Each
+proposal is then judged by J itself, so that no move ever lowers it.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from .random import draw
+
+MISSING = 255
+#: Gains of the objective below this are rounding errors of summed weights.
+SMALLEST_GAIN = 1e-10
+
+
+@numba.njit(cache=True, nogil=True)
+def count_violations(columns, first, last, violations, cover):  # type: ignore[no-untyped-def]
+    """Count for every box and row the violated features, and for every row the boxes that hold it."""
+    n = columns.shape[1]
+    cover[:] = 0
+    for k in range(len(first)):
+        counts = violations[k]
+        counts[:] = 0
+        for j in range(len(columns)):
+            low, high = first[k, j], last[k, j]
+            if low == 0 and high == MISSING:
+                continue
+            x = columns[j]
+            for i in range(n):
+                counts[i] += np.int16((x[i] < low) | (x[i] > high))
+        for i in range(n):
+            cover[i] += np.int16(counts[i] == 0)
+
+
+@numba.njit(cache=True, nogil=True)
+def _price_of(low, high, n_bins, categorical):  # type: ignore[no-untyped-def]
+    """Number of conditions of one feature."""
+    if low == 0 and high == MISSING:
+        return 0
+    if categorical:
+        return 1
+    return int(low > 0) + int(high < n_bins - 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def count_conditions(first, last, n_bins, categorical):  # type: ignore[no-untyped-def]
+    """Count the conditions of each box."""
+    out = np.zeros(len(first), np.int64)
+    for k in range(len(first)):
+        for j in range(len(n_bins)):
+            out[k] += _price_of(first[k, j], last[k, j], n_bins[j], categorical[j])
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _covered_weight(cover, positive, weight):  # type: ignore[no-untyped-def]
+    true, false = 0.0, 0.0
+    for i in range(len(cover)):
+        if cover[i] > 0:
+            if positive[i]:
+                true += weight[i]
+            else:
+                false += weight[i]
+    return true, false
+
+
+@numba.njit(cache=True, nogil=True)
+def _value(true, false, total, price):  # type: ignore[no-untyped-def]
+    """Give the objective J."""
+    return 2 * true / (true + false + total) - price / (2 * total)
+
+
+@numba.njit(cache=True, nogil=True)
+def objective(columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price):  # type: ignore[no-untyped-def]
+    """Give the objective of a union of boxes, and its plain F1."""
+    n = columns.shape[1]
+    violations = np.zeros((len(first), n), np.int16)
+    cover = np.zeros(n, np.int16)
+    count_violations(columns, first, last, violations, cover)
+    true, false = _covered_weight(cover, positive, weight)
+    total = 0.0
+    for i in range(n):
+        if positive[i]:
+            total += weight[i]
+    price = condition_price * count_conditions(first, last, n_bins, categorical).sum() + box_price * len(
+        first
+    )
+    return _value(true, false, total, price), _value(true, false, total, 0.0)
+
+
+@numba.njit(cache=True, nogil=True)
+def _histogram(rows, first, last, violations, cover, positive, weight, gain, loss):  # type: ignore[no-untyped-def]
+    """Sum, by feature and bin, the rows that only this box could decide.
+
+    A row counts if no other box holds it and this box holds it, or misses it by one feature: then
+    moving that feature's interval decides about it.
+    """
+    gain[:] = 0
+    loss[:] = 0
+    d = rows.shape[1]
+    for i in range(len(rows)):
+        if violations[i] == 0:
+            if cover[i] == 1:
+                target = gain if positive[i] else loss
+                for j in range(d):
+                    target[j, rows[i, j]] += weight[i]
+        elif violations[i] == 1 and cover[i] == 0:
+            target = gain if positive[i] else loss
+            for j in range(d):
+                x = rows[i, j]
+                if x < first[j] or x > last[j]:
+                    target[j, x] += weight[i]
+                    break
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_interval(  # type: ignore[no-untyped-def]
+    gain, loss, n_bins, worth, cost, price, categorical, may_low, may_high, required, allowance
+):
+    """Best interval of one feature: (value, first, last).
+
+    ``allowance`` is how many conditions the feature may have; the four kinds of interval (open, closed
+    below, closed above, closed on both sides) are compared with their prices paid.
+    """
+    total = 0.0
+    for b in range(n_bins):
+        total += worth * gain[b] - cost * loss[b]
+    best, low, high = -np.inf, 0, MISSING
+    if not required:
+        best = total + worth * gain[MISSING] - cost * loss[MISSING]
+    if allowance < 1 or n_bins < 2:
+        return best, low, high
+    # Closed on both sides costs one condition only for a set of categories.
+    both = price if categorical else 2 * price
+    both_allowed = may_low and may_high and (categorical or allowance >= 2)
+    prefix = 0.0  # sum of bins before b
+    least, least_at = 0.0, 0  # smallest prefix before b that starts at a closed side
+    have_least = False
+    for b in range(n_bins):
+        if b > 0:
+            if may_low and total - prefix - price > best:
+                best, low, high = total - prefix - price, b, n_bins - 1
+            if not have_least or prefix < least:
+                least, least_at, have_least = prefix, b, True
+        prefix += worth * gain[b] - cost * loss[b]
+        if b < n_bins - 1:
+            if may_high and prefix - price > best:
+                best, low, high = prefix - price, 0, b
+            if both_allowed and have_least and prefix - least - both > best:
+                best, low, high = prefix - least - both, least_at, b
+    return best, low, high
+
+
+@numba.njit(cache=True, nogil=True)
+def _centre_in_gap(gain, loss, n_bins, low, high):  # type: ignore[no-untyped-def]
+    """Move each closed side to the middle of the empty bins beside it."""
+    if low > 0:
+        reach = low
+        while reach > 1 and gain[reach - 1] == 0 and loss[reach - 1] == 0:
+            reach -= 1
+        low = (low + reach + 1) // 2
+    if high < n_bins - 1:
+        reach = high
+        while reach < n_bins - 2 and gain[reach + 1] == 0 and loss[reach + 1] == 0:
+            reach += 1
+        high = (high + reach) // 2
+    return low, high
+
+
+@numba.njit(cache=True, nogil=True)
+def _move(  # type: ignore[no-untyped-def]
+    rows, column, feature, low, high, first, last, violations, cover, positive, weight, gain, loss
+):
+    """Give a feature of a box a new interval; keep counts and histograms true. Return (dTP, dFP)."""
+    d = rows.shape[1]
+    true, false = 0.0, 0.0
+    old_low, old_high = first[feature], last[feature]
+    first[feature], last[feature] = low, high
+    for i in range(len(column)):
+        x = column[i]
+        was_out = x < old_low or x > old_high
+        is_out = x < low or x > high
+        if was_out == is_out:
+            continue
+        w = weight[i]
+        target = gain if positive[i] else loss
+        if is_out:
+            if violations[i] == 0:
+                if cover[i] == 1:  # decided by this box alone: from now on it misses the row by this feature
+                    for j in range(d):
+                        if j != feature:
+                            target[j, rows[i, j]] -= w
+                    if positive[i]:
+                        true -= w
+                    else:
+                        false -= w
+                cover[i] -= 1
+            elif violations[i] == 1 and cover[i] == 0:
+                for j in range(d):
+                    if j != feature and (rows[i, j] < first[j] or rows[i, j] > last[j]):
+                        target[j, rows[i, j]] -= w
+                        break
+            violations[i] += 1
+        else:
+            violations[i] -= 1
+            if violations[i] == 0:
+                if cover[i] == 0:
+                    for j in range(d):
+                        if j != feature:
+                            target[j, rows[i, j]] += w
+                    if positive[i]:
+                        true += w
+                    else:
+                        false += w
+                cover[i] += 1
+            elif violations[i] == 1 and cover[i] == 0:
+                for j in range(d):
+                    if rows[i, j] < first[j] or rows[i, j] > last[j]:
+                        target[j, rows[i, j]] += w
+                        break
+    return true, false
+
+
+@numba.njit(cache=True, nogil=True)
+def polish(  # type: ignore[no-untyped-def]
+    rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
+    condition_price, box_price, first, last, max_sweeps, max_moves, seed,
+):  # fmt: skip
+    """Move one feature of one box at a time to its best interval until no move raises the objective.
+
+    Changes ``first`` and ``last`` in place; returns the penalised F1. A box over its allowance of
+    conditions, or that lacks a required one, is brought in line first, at the least loss.
+    """
+    n, d = rows.shape
+    n_boxes = len(first)
+    violations = np.zeros((n_boxes, n), np.int16)
+    cover = np.zeros(n, np.int16)
+    gain = np.zeros((d, MISSING + 1))
+    loss = np.zeros((d, MISSING + 1))
+    total = 0.0
+    for i in range(n):
+        if positive[i]:
+            total += weight[i]
+    state = np.array([np.uint64(seed)], np.uint64)
+    order = np.arange(n_boxes)
+    conditions = count_conditions(first, last, n_bins, categorical)
+    for _ in range(max_sweeps):
+        count_violations(columns, first, last, violations, cover)
+        true, false = _covered_weight(cover, positive, weight)
+        for r in range(n_boxes - 1, 0, -1):
+            s = draw(state, r + 1)
+            order[r], order[s] = order[s], order[r]
+        moved = False
+        for k in order:
+            _histogram(rows, first[k], last[k], violations[k], cover, positive, weight, gain, loss)
+            for _ in range(max_moves):
+                price = condition_price * conditions.sum() + box_price * n_boxes
+                value = _value(true, false, total, price)
+                cost = _value(true, false, total, 0.0)
+                worth = 2 - cost
+                # What a condition costs on the scale of worth and cost.
+                marginal = condition_price * (true + false + total) / (2 * total)
+                best, feature, low, high = SMALLEST_GAIN, -1, 0, MISSING
+                forced = False
+                over = conditions[k] > max_conditions
+                for j in range(d):
+                    held = _price_of(first[k, j], last[k, j], n_bins[j], categorical[j])
+                    allowance = max_conditions - (conditions[k] - held)
+                    if over:  # one condition less, wherever it hurts least
+                        if held == 0:
+                            continue
+                        allowance = held - 1
+                    proposed, a, b = _best_interval(
+                        gain[j], loss[j], n_bins[j], worth, cost, marginal,
+                        categorical[j], may_low[j], may_high[j], required[j], allowance,
+                    )  # fmt: skip
+                    if proposed == -np.inf:
+                        continue
+                    more_true = gain[j, a : b + 1].sum() - gain[j, first[k, j] : last[k, j] + 1].sum()
+                    more_false = loss[j, a : b + 1].sum() - loss[j, first[k, j] : last[k, j] + 1].sum()
+                    more_price = condition_price * (_price_of(a, b, n_bins[j], categorical[j]) - held)
+                    change = _value(true + more_true, false + more_false, total, price + more_price) - value
+                    must = over or (required[j] and held == 0)
+                    if (must and not forced) or ((must or not forced) and change > best):
+                        best, feature, low, high = change, j, a, b
+                        forced = forced or must
+                if feature < 0:
+                    break
+                if high != MISSING and not categorical[feature]:
+                    low, high = _centre_in_gap(gain[feature], loss[feature], n_bins[feature], low, high)
+                conditions[k] -= _price_of(
+                    first[k, feature], last[k, feature], n_bins[feature], categorical[feature]
+                )
+                more_true, more_false = _move(
+                    rows, columns[feature], feature, low, high, first[k], last[k], violations[k], cover,
+                    positive, weight, gain, loss,
+                )  # fmt: skip
+                conditions[k] += _price_of(low, high, n_bins[feature], categorical[feature])
+                true += more_true
+                false += more_false
+                moved = True
+        if not moved:
+            break
+    count_violations(columns, first, last, violations, cover)
+    true, false = _covered_weight(cover, positive, weight)
+    return _value(true, false, total, condition_price * conditions.sum() + box_price * n_boxes)
+
+
+@numba.njit(cache=True, nogil=True)
+def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: ignore[no-untyped-def]
+    """Choose at most ``max_boxes`` boxes greedily by the objective, then swap while that helps.
+
+    ``inside`` has shape (n_boxes, n); ``price`` is what each box costs. A swap takes out the box that
+    is missed least and puts in the best one.
+    """
+    n_boxes, n = inside.shape
+    chosen = np.zeros(n_boxes, np.bool_)
+    cover = np.zeros(n, np.int16)
+    total, true, false, paid = 0.0, 0.0, 0.0, 0.0
+    for i in range(n):
+        if positive[i]:
+            total += weight[i]
+    for step in range(max_boxes + max_swaps):
+        taken = -1
+        if chosen.sum() >= max_boxes or step >= max_boxes:
+            best = -np.inf
+            for k in range(n_boxes):
+                if chosen[k]:
+                    less_true, less_false = 0.0, 0.0
+                    for i in range(n):
+                        if inside[k, i] and cover[i] == 1:
+                            if positive[i]:
+                                less_true += weight[i]
+                            else:
+                                less_false += weight[i]
+                    value = _value(true - less_true, false - less_false, total, paid - price[k])
+                    if value > best:
+                        best, taken = value, k
+            if taken < 0:
+                break
+            chosen[taken] = False
+            paid -= price[taken]
+            for i in range(n):
+                if inside[taken, i]:
+                    cover[i] -= 1
+                    if cover[i] == 0:
+                        if positive[i]:
+                            true -= weight[i]
+                        else:
+                            false -= weight[i]
+        best, put = _value(true, false, total, paid) + SMALLEST_GAIN, -1
+        for k in range(n_boxes):
+            if chosen[k]:
+                continue
+            more_true, more_false = 0.0, 0.0
+            for i in range(n):
+                if inside[k, i] and cover[i] == 0:
+                    if positive[i]:
+                        more_true += weight[i]
+                    else:
+                        more_false += weight[i]
+            value = _value(true + more_true, false + more_false, total, paid + price[k])
+            if value > best:
+                best, put = value, k
+        if put >= 0:
+            chosen[put] = True
+            paid += price[put]
+            for i in range(n):
+                if inside[put, i]:
+                    if cover[i] == 0:
+                        if positive[i]:
+                            true += weight[i]
+                        else:
+                            false += weight[i]
+                    cover[i] += 1
+        if put == taken:
+            break
+    return chosen
+
+
+@numba.njit(cache=True, nogil=True)
+def worth_of_boxes(columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price):  # type: ignore[no-untyped-def]
+    """Give what the objective would lose without each box."""
+    n = columns.shape[1]
+    n_boxes = len(first)
+    violations = np.zeros((n_boxes, n), np.int16)
+    cover = np.zeros(n, np.int16)
+    count_violations(columns, first, last, violations, cover)
+    true, false = _covered_weight(cover, positive, weight)
+    total = 0.0
+    for i in range(n):
+        if positive[i]:
+            total += weight[i]
+    conditions = count_conditions(first, last, n_bins, categorical)
+    price = condition_price * conditions.sum() + box_price * n_boxes
+    value = _value(true, false, total, price)
+    worth = np.empty(n_boxes)
+    for k in range(n_boxes):
+        less_true, less_false = 0.0, 0.0
+        for i in range(n):
+            if violations[k, i] == 0 and cover[i] == 1:
+                if positive[i]:
+                    less_true += weight[i]
+                else:
+                    less_false += weight[i]
+        saved = condition_price * conditions[k] + box_price
+        worth[k] = value - _value(true - less_true, false - less_false, total, price - saved)
+    return worth

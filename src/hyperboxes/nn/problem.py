@@ -1,0 +1,316 @@
+"""A table made ready for learning: canonical rows, scaled coordinates, bins and jittered copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binning import MAX_BINS, Binning
+from ..boxes import Boxes
+from ..crisp import BinBoxes, CrispTask, Limits
+from ..kernels.crisp import MISSING
+from ..kernels.rows import canonical_rows
+from ..scaling import scaled, standardise
+from ..tables import Table
+from .settings import Settings
+
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+#: Scaled cells are clipped here: an outlier must not pull the gradient of every other row.
+LARGEST_Z = 8.0
+#: How far beyond the data a side lies that starts open, in scaled units.
+BEYOND_DATA = 0.5
+
+
+class Space(NamedTuple):
+    """One set of coordinates for the gradient stage.
+
+    ``Z`` holds the rows; ``places`` where the bins of each feature lie, so that soft bounds can be
+    read as bins.
+    """
+
+    Z: Floats32
+    places: tuple[Floats, ...]
+
+    @property
+    def reach(self) -> tuple[Floats32, Floats32]:
+        """Where sides lie that start open."""
+        return self.Z.min(axis=0) - np.float32(BEYOND_DATA), self.Z.max(axis=0) + np.float32(BEYOND_DATA)
+
+    def to_bins(self, lower: Floats32, upper: Floats32) -> tuple[Ints, Ints]:
+        """Give the first and last bin that bounds enclose; crossed where they enclose none."""
+        first = np.zeros(lower.shape, np.int64)
+        last = np.zeros(lower.shape, np.int64)
+        for j, place in enumerate(self.places):
+            first[:, j] = np.searchsorted(place, lower[:, j], side="left")
+            last[:, j] = np.searchsorted(place, upper[:, j], side="right") - 1
+        return first, last
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows as numbers, with what is derived from them once."""
+
+    X: Floats
+    weight: Floats
+    binning: Binning
+    categorical: Bools
+
+    @cached_property
+    def scaling(self) -> tuple[Floats, Floats]:
+        """Weighted mean and standard deviation of each feature; 1 for a constant one."""
+        return standardise(self.X, self.weight)
+
+    def to_standard(self, X: Floats) -> Floats32:
+        """Give standard deviations from the mean, clipped; a missing value lies at the mean."""
+        Z = np.clip(scaled(X, *self.scaling), -LARGEST_Z, LARGEST_Z)
+        return np.ascontiguousarray(np.nan_to_num(Z, nan=0.0), dtype=np.float32)
+
+    @cached_property
+    def standard_space(self) -> Space:
+        """Coordinates in standard deviations from the mean."""
+        centre, scale = self.scaling
+        places = tuple(
+            np.clip(scaled(self.binning.centres(j), centre[j], scale[j]), -LARGEST_Z, LARGEST_Z)
+            for j in range(self.X.shape[1])
+        )
+        return Space(self.to_standard(self.X), places)
+
+    @cached_property
+    def rank_space(self) -> Space:
+        """Coordinates by rank, spread like a uniform variable of variance one."""
+        Z = np.zeros(self.X.shape, np.float32)
+        places = []
+        for j, n_bins in enumerate(self.binning.n_bins):
+            codes = self.codes[j]
+            known = codes != MISSING
+            mass = np.bincount(codes[known], self.weight[known], int(n_bins))
+            place = np.sqrt(12) * ((np.cumsum(mass) - mass / 2) / max(mass.sum(), 1e-300) - 0.5)
+            places.append(place)
+            Z[known, j] = place[codes[known]]
+        return Space(Z, tuple(places))
+
+    @cached_property
+    def codes(self) -> NDArray[np.uint8]:
+        """Bins of all cells, feature-major."""
+        return self.binning.encode(self.X)
+
+    def blurred_codes(self, spread: float, copies: int, seed: int) -> NDArray[np.uint8]:
+        """Give the bins of the rows and of copies of them with noise, feature-major, copy after copy.
+
+        ``spread`` is the noise in standard deviations; categories get none.
+        """
+        noise = np.random.default_rng(seed)
+        width = np.where(self.categorical, 0.0, spread * self.scaling[1])
+        parts = [self.codes]
+        for _ in range(copies):
+            with np.errstate(over="ignore"):
+                parts.append(self.binning.encode(self.X + noise.standard_normal(self.X.shape) * width))
+        return np.ascontiguousarray(np.concatenate(parts, axis=1))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Distinct rows with weights, in a canonical order; ``categorical`` marks unordered categories."""
+
+    X: Floats
+    classes: Ints
+    weight: Floats
+    categorical: Bools
+    settings: Settings
+    seed: int
+
+    @classmethod
+    def from_table(cls, table: Table, classes: Ints, weight: Floats, settings: Settings, seed: int) -> Problem:
+        """Bring rows into canonical order, merge equal ones, and thin out what exceeds ``max_rows``."""
+        for name, values in table.categories.items():
+            if len(values) > MAX_BINS:
+                raise ValueError(
+                    f"column {name!r} has {len(values)} categories, more than {MAX_BINS}: "
+                    "group the rare ones, or leave the column out"
+                )
+        index, merged = canonical_rows(table.matrix, classes, weight)
+        if merged.sum() < len(merged):
+            # Weights count rows; ones that sum to less (say, to 1) would make every price prohibitive.
+            merged = merged * (len(merged) / merged.sum())
+        classes = classes[index]
+        if len(index) > settings.max_rows:
+            kept, merged = _thin_out(classes, merged, settings.max_rows)
+            index, classes = index[kept], classes[kept]
+        categorical = np.array(
+            [name in table.categories and name not in table.ordered for name in table.feature_names], dtype=bool
+        )
+        return cls(np.ascontiguousarray(table.matrix[index]), classes, merged, categorical, settings, seed)
+
+    def fold(self, part: Bools) -> Problem:
+        """Give some of the rows as a problem of their own."""
+        X = np.ascontiguousarray(self.X[part])
+        return replace(self, X=X, classes=self.classes[part], weight=self.weight[part])
+
+    def folds(self, n_folds: int) -> list[tuple[Problem, Problem]]:
+        """Split into pairs of (rows to learn from, rows left out), each class evenly.
+
+        Rows are in hash order, so every n-th one is a random sample that any copy of the table repeats.
+        """
+        fold_of = np.zeros(len(self.classes), np.int64)
+        for label in np.unique(self.classes):
+            rows = np.flatnonzero(self.classes == label)
+            fold_of[rows] = np.arange(len(rows)) % n_folds
+        return [(self.fold(fold_of != fold), self.fold(fold_of == fold)) for fold in range(n_folds)]
+
+    @cached_property
+    def features(self) -> Features:
+        """Features as they are."""
+        return Features(self.X, self.weight, Binning.from_data(self.X), self.categorical)
+
+    @cached_property
+    def blurred(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Codes of rows and copies, feature-major and row-major."""
+        columns = self.features.blurred_codes(*self.blur, self.seed)
+        return columns, np.ascontiguousarray(columns.T)
+
+    @property
+    def blur(self) -> tuple[float, int]:
+        """Noise and number of the copies: the more rows, the less of both."""
+        n = max(len(self.X), 1)
+        copies = self.settings.max_jittered_rows // n - 1
+        return self.settings.jitter * n**-0.2, int(np.clip(copies, 0, self.settings.jitter_copies))
+
+    def for_class(self, target: int, limits: Limits, seed: int) -> ClassProblem:
+        """Give the problem of one class against the rest."""
+        return ClassProblem(self, target, limits, seed, self._category_orders(target))
+
+    def _category_orders(self, target: int) -> dict[int, Ints]:
+        """For each categorical column, the place of each category when sorted by the target's share."""
+        orders = {}
+        hit = self.weight * (self.classes == target)
+        base = hit.sum() / self.weight.sum()
+        for column in np.flatnonzero(self.categorical):
+            known = ~np.isnan(self.X[:, column])
+            codes = self.X[known, column].astype(np.int64)
+            size = int(codes.max(initial=0)) + 1
+            share = (np.bincount(codes, hit[known], size) + base) / (np.bincount(codes, self.weight[known], size) + 1)
+            place = np.empty(size, np.int64)
+            place[np.argsort(share, kind="stable")] = np.arange(size)
+            orders[int(column)] = place
+        return orders
+
+
+@dataclass(frozen=True)
+class ClassProblem:
+    """One class against the rest; unordered categories are ordered by the class's share."""
+
+    problem: Problem
+    target: int
+    limits: Limits
+    seed: int
+    orders: dict[int, Ints]
+
+    @cached_property
+    def positive(self) -> Bools:
+        """Which rows are of the class."""
+        return np.asarray(self.problem.classes == self.target)
+
+    @cached_property
+    def features(self) -> Features:
+        """Features with categories as places in the class's order, each a bin of its own."""
+        shared = self.problem.features
+        if not self.orders:
+            return shared
+        below, above = list(shared.binning.below), list(shared.binning.above)
+        for column, place in self.orders.items():
+            cuts = np.arange(len(place) - 1, dtype=np.float64)
+            below[column], above[column] = cuts, cuts + 1
+        binning = replace(shared.binning, below=tuple(below), above=tuple(above))
+        return replace(shared, X=self.in_order(shared.X), binning=binning)
+
+    def in_order(self, X: Floats) -> Floats:
+        """Put categories in the class's order; unseen ones count as missing."""
+        if not self.orders:
+            return X
+        X = X.copy()
+        for column, place in self.orders.items():
+            codes = X[:, column]
+            seen = (codes >= 0) & (codes < len(place))
+            X[seen, column] = place[codes[seen].astype(np.int64)]
+            X[~seen, column] = np.nan
+        return X
+
+    @cached_property
+    def task(self) -> CrispTask:
+        """Binned rows with blurred copies, on which crisp search scores boxes.
+
+        Copies blur each row by a noise that shrinks with the number of rows, so that a bound is placed
+        where it holds for neighbours of the data too. Their weights sum to the row's.
+        """
+        problem, settings = self.problem, self.problem.settings
+        if self.orders:
+            columns = self.features.blurred_codes(*problem.blur, problem.seed)
+            rows = np.ascontiguousarray(columns.T)
+        else:
+            columns, rows = problem.blurred
+        repeat = columns.shape[1] // len(self.positive)
+        return CrispTask(
+            columns, rows, np.tile(self.positive, repeat), np.tile(problem.weight, repeat) / repeat,
+            self.features.binning.n_bins, problem.categorical, self.limits,
+            settings.condition_price, settings.box_price, settings.min_support, self.seed,
+        )  # fmt: skip
+
+    def holdout_task(self, rows: Problem) -> CrispTask:
+        """Bin other rows in the same way, to score boxes on them."""
+        columns = self.features.binning.encode(self.in_order(rows.X))
+        return replace(
+            self.task, columns=columns, rows=np.ascontiguousarray(columns.T), weight=rows.weight,
+            positive=np.asarray(rows.classes == self.target),
+        )  # fmt: skip
+
+    def to_bins(self, space: Space, lower: Floats32, upper: Floats32) -> BinBoxes:
+        """Read soft bounds as intervals of the bins they enclose; a box that encloses none is dropped."""
+        first, last = space.to_bins(lower, upper)
+        alive = (first <= last).all(axis=1)
+        return BinBoxes(*self.features.binning.normalise(first[alive], last[alive]))
+
+    def from_boxes(self, boxes: Boxes) -> BinBoxes:
+        """Read boxes in table units as bins; a set of categories becomes the interval that spans it."""
+        first, last = self.features.binning.to_bins(boxes.lower, boxes.upper)
+        for column, place in self.orders.items():
+            allowed = boxes.allowed[boxes.feature_names[column]]
+            for box in np.flatnonzero(~allowed.all(axis=1)):
+                places = place[np.flatnonzero(allowed[box][: len(place)])]
+                if len(places):
+                    first[box, column], last[box, column] = places.min(), places.max()
+        return BinBoxes(first, last)
+
+    def soft_bounds(self, space: Space, boxes: BinBoxes) -> tuple[Floats32, Floats32]:
+        """Place bins in the coordinates of a space, sides that are open just beyond the data."""
+        low, high = space.reach
+        lower, upper = np.empty(boxes.first.shape, np.float32), np.empty(boxes.first.shape, np.float32)
+        for j, place in enumerate(space.places):
+            edges = np.concatenate([[low[j]], (place[:-1] + place[1:]) / 2, [high[j]]])
+            lower[:, j] = edges[np.minimum(boxes.first[:, j], len(place) - 1)]
+            upper[:, j] = edges[np.minimum(boxes.last[:, j], len(place) - 1) + 1]
+        return lower, upper
+
+
+def _thin_out(classes: Ints, weight: Floats, max_rows: int) -> tuple[Ints, Floats]:
+    """Keep about ``max_rows`` rows, every class in proportion but rare ones whole, and reweight.
+
+    Rows come in hash order, so the first of a class are a random sample of it.
+    """
+    counts = np.bincount(classes)
+    present = int((counts > 0).sum())
+    quota = np.maximum(np.ceil(counts * (max_rows / len(classes))), np.minimum(counts, max_rows // (4 * present)))
+    kept, weights = [], []
+    for label in np.flatnonzero(counts):
+        rows = np.flatnonzero(classes == label)
+        taken = rows[: int(quota[label])]
+        kept.append(taken)
+        weights.append(weight[taken] * (weight[rows].sum() / weight[taken].sum()))
+    order = np.argsort(np.concatenate(kept), kind="stable")
+    return np.concatenate(kept)[order], np.concatenate(weights)[order]

@@ -1,0 +1,55 @@
+"""Settings: the constants of the training recipe, one set for all data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+StartKind = Literal["clusters", "rank_clusters", "tree", "random"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How boxes are learned; none of it depends on the data at hand.
+
+    Parameters
+    ----------
+    starts : tuple of {"clusters", "rank_clusters", "tree", "random"}
+        Starts that are trained, polished and pooled; ``"random"`` is the paper's.
+    polish : bool
+        Whether crisp search follows the gradient stage.
+    n_steps, batch_size : int
+        Gradient steps of each start, and rows per step (all rows if there are no more).
+    least_positive_share : float
+        Least share of positives in a batch.
+    learning_rate, last_learning_rate : float
+        Adam's rate, falling along a cosine.
+    boundary_temperature, last_boundary_temperature : float
+        How soft a face is, in scaled units, falling geometrically.
+    jitter, jitter_copies, max_jittered_rows
+        Noise of the blurred copies is ``jitter * n ** -0.2`` standard deviations; at most so many copies
+        of each row, and rows in all.
+    max_rows : int
+        Rows used for learning; a larger table is thinned out by class.
+    condition_price, box_price : float
+        What a condition and a box must earn, in rows put right.
+    min_support : float
+        Least weight of the rows in a box.
+    """
+
+    starts: tuple[StartKind, ...] = ("clusters", "rank_clusters", "tree")
+    polish: bool = True
+    n_steps: int = 600
+    batch_size: int = 512
+    least_positive_share: float = 0.25
+    learning_rate: float = 0.02
+    last_learning_rate: float = 0.001
+    boundary_temperature: float = 0.5
+    last_boundary_temperature: float = 0.1
+    jitter: float = 0.7
+    jitter_copies: int = 30
+    max_jittered_rows: int = 60_000
+    max_rows: int = 100_000
+    condition_price: float = 0.3
+    box_price: float = 1.0
+    min_support: float = 0.0

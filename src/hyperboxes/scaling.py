@@ -1,0 +1,46 @@
+"""Scaling: what one unit of each feature is."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .tables import Table
+
+Floats = NDArray[np.float64]
+
+
+def standardise(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Give weighted mean and standard deviation of each column; missing values aside.
+
+    Columns are first scaled by a power of two, which is exact, so that nothing overflows at 1e308 or
+    vanishes at 1e-308.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    largest = np.nanmax(np.abs(X), axis=0, initial=0.0)
+    _, exponent = np.frexp(largest)
+    small = np.ldexp(X, -exponent)
+    known = ~np.isnan(small)
+    mass = np.maximum(weight @ known, 1e-300)
+    small = np.where(known, small, 0.0)
+    mean = weight @ small / mass
+    deviation = np.sqrt(weight @ (np.where(known, small - mean, 0.0) ** 2) / mass)
+    centre, scale = np.ldexp(mean, exponent), np.ldexp(deviation, exponent)
+    flat = ~(scale > 0) | ~np.isfinite(scale)
+    return centre, np.where(flat, 1.0, scale)
+
+
+def scaled(X: Floats, centre: Floats, scale: Floats) -> Floats:
+    """Give distances from the centre in units of the scale."""
+    # Halves: the difference of two large numbers of opposite sign overflows.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray((X / 2 - centre / 2) / (scale / 2))
+
+
+def power_of_two_scale(table: Table, weight: Floats) -> Floats:
+    """Give each feature's standard deviation as the nearest power of two, for distances to boxes."""
+    _, scale = standardise(table.matrix, weight)
+    exponent = np.clip(np.rint(np.log2(scale)), -1000, 1000)
+    scale = np.exp2(exponent)
+    scale[[name in table.categories for name in table.feature_names]] = 1.0
+    return scale

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+from hyperboxes import Boxes, read_model, write_model
+from hyperboxes.cli import app
+
+BOXES = Boxes.from_rules(
+    [({"length": (None, 2.5), "kind": {"red", "blue"}}, "small")],
+    default="large",
+    categories={"kind": ["red", "green", "blue"]},
+    feature_names=["length", "width", "kind"],
+)
+FRAME = pd.DataFrame(
+    {"id": ["007", "008", "009"], "length": [2.5, 2.6, 1.0], "width": [1, 2, 3],
+     "kind": ["red", "red", "green"], "size": ["small", "large", "large"]}
+)  # fmt: skip
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "m.boxes.json"
+    write_model(BOXES, path)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "t.csv"
+    FRAME.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_predict_adds_the_answers_and_keeps_the_table(tmp_path, model, suffix):
+    file, out = tmp_path / f"t{suffix}", tmp_path / f"out{suffix}"
+    read, write = (pd.read_csv, FRAME.to_csv) if suffix == ".csv" else (pd.read_parquet, FRAME.to_parquet)
+    write(file, index=False)
+    result = run("predict", model, file, "-o", out)
+    assert result.exit_code == 0, result.output
+    answered = read(out, dtype={"id": str}) if suffix == ".csv" else read(out)
+    assert answered["prediction"].tolist() == ["small", "large", "large"]
+    pd.testing.assert_frame_equal(answered.drop(columns="prediction"), FRAME, check_dtype=False)
+
+
+def test_predict_prints_without_an_output_and_keeps_every_cell_as_written(tmp_path, model):
+    file = tmp_path / "t.csv"
+    file.write_text("length,width,kind\n2.50,NA,red\n1e0,,blue\n")
+    result = run("predict", model, file)
+    assert result.stdout == "length,width,kind,prediction\n2.50,NA,red,small\n1e0,,blue,small\n"
+
+
+def test_csv_numbers_are_read_to_the_last_bit(tmp_path):
+    cells = np.random.default_rng(0).uniform(0, 1, 1000)
+    (tmp_path / "t.csv").write_text("a\n" + "\n".join(map(repr, cells.tolist())))
+    boxes = Boxes.from_rules([({"a": (cell, cell)}, True) for cell in cells.tolist()], default=False)
+    write_model(boxes, tmp_path / "m.boxes.json")
+    run("predict", tmp_path / "m.boxes.json", tmp_path / "t.csv", "-o", tmp_path / "out.csv")
+    assert pd.read_csv(tmp_path / "out.csv")["prediction"].all()
+
+
+def test_rules_print_the_model_and_judge_it_on_a_table(model, table):
+    assert run("rules", model).stdout.startswith("IF      length <= 2.5\n    AND kind in")
+    judged = run("rules", model, table, "--target", "size").stdout
+    assert "given rows" in judged
+    assert "accuracy 1.000" in judged
+    assert run("rules", model, "--markdown").stdout.startswith("|  | if | then |")
+
+
+def test_sql_runs_in_a_database(tmp_path, model):
+    result = run("sql", model, "--table", "main.t")
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE t AS SELECT 2.5 AS length, 1 AS width, 'red' AS kind")
+        assert con.execute(result.stdout).fetchone()[-1] == "small"
+    assert "DOUBLE PRECISION" in run("sql", model, "--dialect", "postgres").stdout
+    assert run("sql", model).stdout.startswith("CASE")
+
+
+def test_plot_writes_a_picture(tmp_path, model, table):
+    result = run("plot", model, table, "--target", "size", "-o", tmp_path / "p.png", "--feature", "width",
+                 "--feature", "length")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_fit_writes_a_model_that_describes_the_asked_class(tmp_path):
+    data = load_iris(as_frame=True)
+    frame = data.data.assign(species=np.asarray(data.target_names)[data.target])
+    frame["colour"] = np.where(data.target == 0, "blue", "red")
+    frame.to_csv(tmp_path / "iris.csv", index=False)
+    out = tmp_path / "iris.boxes.json"
+    result = run(
+        "fit",
+        tmp_path / "iris.csv",
+        "--target",
+        "species",
+        "--positive",
+        "setosa",
+        "--n-boxes",
+        "2",
+        "-o",
+        out,
+    )
+    assert result.exit_code == 0, result.output
+    boxes = read_model(out)
+    assert set(boxes.labels.tolist()) == {"setosa"}
+    assert boxes.n_boxes <= 2
+    assert "setosa" in result.stdout
+    judged = run("rules", out, tmp_path / "iris.csv", "--target", "species").stdout
+    assert "accuracy 1.000" in judged  # the other classes count as the rest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rules", "absent.boxes.json"], "absent.boxes.json"),
+        (["rules", "{table}"], ".boxes.json"),
+        (["rules", "{model}", "{table}"], "--target"),
+        (["rules", "{model}", "{table}", "--target", "q"], "t.csv: no column 'q'; the columns are ['id'"),
+        (["predict", "{model}", "absent.csv"], "absent.csv: No such file"),
+        (["predict", "{model}", "{model}"], "ends in .csv or .parquet"),
+        (["predict", "{model}", "{short}"], "short.csv: X lacks the columns ['kind']"),
+        (["predict", "{model}", "{text}"], "text.csv: column 'length' holds text"),
+        (["predict", "{model}", "{ragged}"], "ragged.csv: "),
+        (["predict", "{model}", "{table}", "-o", "x.xls"], "x.xls: a table ends in"),
+        (["sql", "{model}", "--dialect", "oracle"], "dialect must be one of"),
+        (["plot", "{model}", "{table}", "--target", "size", "-o", "x.png", "--feature", "q"], "no feature"),
+        (["fit", "{table}", "--target", "size", "-o", "x.json"], "x.json: a model file ends in .boxes.json"),
+        (["fit", "{table}", "--target", "size", "-o", "no/x.boxes.json"], "there is no directory no"),
+        (["fit", "{table}", "--target", "size", "-o", "{out}", "--n-boxes", "0"], "--n-boxes must be"),
+        (["fit", "{table}", "--target", "size", "-o", "{out}", "--positive", "q"], "not among the classes"),
+        (["fit", "{hole}", "--target", "size", "-o", "{out}"], "hole.csv: column 'size' has no value in"),
+        (["fit", "{broken}", "--target", "size", "-o", "{out}"], "broken.parquet: "),
+    ],
+)  # fmt: skip
+def test_errors_are_one_clear_line(tmp_path, model, table, arguments, message):
+    files = {"model": model, "table": table, "out": tmp_path / "out.boxes.json"}
+    contents = {
+        "short.csv": "length,width\n1,2\n",
+        "text.csv": "length,width,kind\nlong,2,red\n",
+        "ragged.csv": "length,width,kind\n1,2,red\n1,2,3,4,5\n",
+        "hole.csv": "length,size\n1,small\n2,\n",
+        "broken.parquet": "PAR1 but not really",
+    }
+    for name, content in contents.items():
+        files[name.split(".")[0]] = tmp_path / name
+        (tmp_path / name).write_text(content)
+    result = run(*(argument.format(**files) for argument in arguments))
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "out.boxes.json").exists()
+
+
+def test_names_from_a_strangers_file_cannot_command_the_terminal(tmp_path, model):
+    (tmp_path / "t.csv").write_text("\x1b[31mred\n1\n")
+    result = run("rules", model, tmp_path / "t.csv", "--target", "\x1b[2J")
+    assert result.exit_code == 1
+    assert "\x1b" not in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["rules", "{model}"], ["sql", "{model}", "--table", "t"]])
+def test_reading_a_model_loads_neither_torch_nor_matplotlib(model, arguments):
+    given = [argument.format(model=model) for argument in arguments]
+    code = (
+        "import sys; from hyperboxes.cli import app; app(sys.argv[1:], standalone_mode=False); "
+        "heavy = {'torch', 'matplotlib', 'sklearn', 'pandas'} & set(sys.modules); assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *given], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "rules", "sql", "plot", "demo"])
+def test_help_teaches_by_example(command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"\n  hyperboxes {command} " in result.output.replace(
+        f"  hyperboxes {command}\n", f"  hyperboxes {command} \n"
+    )
+
+
+def test_demo_shows_that_the_boxes_are_the_model(tmp_path):
+    result = run("demo", "--output", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "the boxes alone reproduce predict on 100 % of rows" in result.stdout
+    assert "agrees on 569 of 569 rows" in result.stdout
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made == ["cancer.boxes.json", "cancer.png", "figure1.png"]

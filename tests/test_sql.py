@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hostile import TEXTS, hostile_boxes, hostile_columns, matrix_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hyperboxes import Boxes
+from hyperboxes.sql import to_sql
+
+ARROW = {
+    "double": pa.float64(),
+    "real": pa.float32(),
+    "bigint": pa.int64(),
+    "text": pa.string(),
+    "bool": pa.bool_(),
+}
+AGE = Boxes.from_rules([({"age": (65, None)}, "high")], default="low")
+
+
+@pytest.fixture(scope="module")
+def connection():
+    with duckdb.connect() as con:
+        yield con
+
+
+@settings(
+    max_examples=200,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_database_gives_the_answer_of_predict_on_every_row(connection, data):
+    boxes = data.draw(hostile_boxes())
+    if any(name.casefold() == "prediction" for name in boxes.feature_names):
+        return
+    columns = data.draw(hostile_columns(boxes))
+    arrays = [pa.array(cells, ARROW[kind], from_pandas=False) for kind, cells in columns.values()]
+    connection.register("drawn", pa.table(arrays, names=list(columns)))
+    answers = [row[-1] for row in connection.execute(to_sql(boxes, table="drawn")).fetchall()]
+    expected = boxes.predict(matrix_of(boxes, columns)).tolist()
+    assert answers == expected
+    assert [type(answer) for answer in answers] == [type(answer) for answer in expected]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_hostile_table_column_and_label_stay_one_harmless_statement(name):
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE canary AS SELECT 1")
+        quoted = '"' + name.replace('"', '""') + '"'
+        con.execute(f"CREATE SCHEMA {quoted}; CREATE TABLE {quoted}.{quoted} ({quoted} DOUBLE)")
+        con.execute(f"INSERT INTO {quoted}.{quoted} VALUES (1), (3)")  # noqa: S608 - quoted above
+        boxes = Boxes.from_rules([({name: (None, 2)}, name)], default="other" + name)
+        query = to_sql(boxes, table=(name, name), column="answer " + name)
+        assert len(con.extract_statements(query)) == 1
+        assert con.execute(query).fetchall() == [(1.0, name), (3.0, "other" + name)]
+        assert [column[0] for column in con.description] == [name, "answer " + name]
+        assert con.execute("SELECT * FROM canary").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("cell", "inside"),
+    [(0.1, True), (math.nextafter(0.1, 1), True), (math.nextafter(0.1, 0), False), (math.nan, False),
+     (None, False), (math.inf, True), (-math.inf, False)],
+)  # fmt: skip
+def test_open_side_keeps_missing_values_out(cell, inside):
+    boxes = Boxes.from_rules([({"a": (0.1, None)}, 1)], default=0)
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE t AS SELECT CAST(? AS DOUBLE) AS a", [cell])
+        assert con.execute(to_sql(boxes, table="t")).fetchone()[-1] == int(inside)
+
+
+def test_categories_may_come_as_an_enum_and_integers_in_any_width():
+    boxes = Boxes.from_rules(
+        [({"a": {"x", "z"}, "b": {1, 2}}, 1)], default=0, categories={"a": ["x", "y", "z"], "b": [1, 2, 3]}
+    )
+    with duckdb.connect() as con:
+        con.execute("CREATE TYPE e AS ENUM ('x', 'y')")
+        for width in ("TINYINT", "BIGINT", "HUGEINT", "REAL", "DOUBLE"):
+            con.execute(f"CREATE OR REPLACE TABLE t (a e, b {width})")
+            con.execute("INSERT INTO t VALUES ('x', 1), ('x', 3), ('y', 1), ('x', NULL), (NULL, 1)")
+            assert [row[-1] for row in con.execute(to_sql(boxes, table="t")).fetchall()] == [1, 0, 0, 0, 0]
+
+
+def test_box_without_conditions_and_no_boxes_at_all():
+    everything = Boxes.from_rules([({}, "a")], default="b", feature_names=["x"])
+    nothing = Boxes(np.empty((0, 1)), np.empty((0, 1)), np.empty(0, int), ("x",), default=7)
+    silent = Boxes(np.empty((0, 1)), np.empty((0, 1)), np.empty(0, int), ("x",))
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE t AS SELECT CAST(NULL AS DOUBLE) AS x")
+        for boxes in (everything, nothing, silent):
+            answer = con.execute(to_sql(boxes, table="t")).fetchone()[-1]
+            assert answer == boxes.predict([[math.nan]])[0]
+
+
+@pytest.mark.parametrize(
+    ("boxes", "arguments", "message"),
+    [
+        (AGE, {"dialect": "oracle"}, "dialect must be one of"),
+        (AGE, {"kind": "where"}, "kind must be"),
+        (AGE, {"kind": "select"}, "needs the table"),
+        (AGE, {"table": ""}, "empty"),
+        (AGE, {"table": ()}, "at least one"),
+        (AGE, {"table": "a\0b"}, "NUL"),
+        (AGE, {"table": "t", "column": "AGE"}, "one column to this database"),
+        (AGE, {"table": "t", "column": "é" * 32, "dialect": "postgres"}, "64 bytes"),
+        (Boxes.from_rules([({"": (0, 1)}, 1)], default=0), {}, "empty"),
+        (Boxes.from_rules([({"\ud800": (0, 1)}, 1)], default=0), {}, "surrogate"),
+        (Boxes.from_rules([({"a": (0, 1), "A": (0, 1)}, 1)], default=0), {}, "one column to this database"),
+        (Boxes.from_rules([({"x" * 64: (0, 1)}, 1)], default=0), {"dialect": "postgres"}, "64 bytes"),
+        (Boxes.from_rules([({"a": (0, 1)}, "n\0o")], default="m"), {}, "NUL"),
+        (Boxes.from_rules([({"a": {2**53}}, 1)], default=0, categories={"a": [1, 2**53]}), {}, "too large"),
+        (Boxes.from_rules([({"a": {1, "x"}}, 1)], default=0, categories={"a": [1, "x", 2]}), {}, "mix text"),
+        (dataclasses.replace(AGE, uncovered="nearest", scale=[1.0]), {}, "'nearest' is not available"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_exact_is_refused(boxes, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        to_sql(boxes, **arguments)
+
+
+def test_postgres_text_has_its_types_and_its_escapes():
+    boxes = Boxes.from_rules(
+        [({"a": (None, 0.1), 'b"c': {"x\\y", "it's"}}, "l\\n")],
+        default=None,
+        categories={'b"c': ["x\\y", "it's", "z"]},
+    )
+    assert to_sql(boxes, table=("public", "t"), dialect="postgres") == (
+        "SELECT *, CASE\n"
+        "  WHEN COALESCE(CAST(\"a\" AS DOUBLE PRECISION) >= CAST('-Infinity' AS DOUBLE PRECISION)\n"
+        "    AND CAST(\"a\" AS DOUBLE PRECISION) <= CAST('0.1' AS DOUBLE PRECISION)\n"
+        "    AND CAST(\"b\"\"c\" AS TEXT) IN (E'x\\\\y', 'it''s'), FALSE) THEN E'l\\\\n'\n"
+        '  ELSE NULL\nEND AS "prediction"\nFROM "public"."t"'
+    )
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(boxes=hostile_boxes())
+def test_an_independent_parser_finds_one_query_over_the_features_only(boxes):
+    sqlglot = pytest.importorskip("sqlglot")
+    from sqlglot import exp
+
+    harmless = {
+        "Alias", "And", "Boolean", "ByteString", "Case", "Cast", "Coalesce", "Column", "DataType", "From",
+        "GTE", "Identifier", "If", "In", "LTE", "Literal", "Null", "Select", "Star", "Table",
+    }  # fmt: skip
+    for dialect in ("duckdb", "postgres"):
+        try:
+            text = to_sql(boxes, table="t", dialect=dialect, column="the prediction")
+        except ValueError:
+            assert dialect == "postgres"  # a name of more than 63 bytes
+            continue
+        (statement,) = sqlglot.parse(text, dialect=dialect)
+        asked = {boxes.feature_names[column] for column in np.flatnonzero(boxes.restricted.any(axis=0))}
+        assert {column.name for column in statement.find_all(exp.Column)} == asked
+        assert {type(node).__name__ for node in statement.walk()} <= harmless
