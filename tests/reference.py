@@ -81,7 +81,7 @@ def samples(boxes: Boxes, column: int) -> list[float]:
         return [math.nan, -1.0, *map(float, range(len(boxes.categories[name])))]
     cells = [math.nan, -math.inf, math.inf]
     for bound in np.unique([boxes.lower[:, column], boxes.upper[:, column]]):
-        cells += [bound, np.nextafter(bound, -np.inf), np.nextafter(bound, np.inf)]
+        cells += [bound, math.nextafter(bound, -math.inf), math.nextafter(bound, math.inf)]
     return cells
 
 
@@ -105,7 +105,10 @@ def overlaps(boxes: Boxes) -> NDArray[np.bool_]:
     for i in range(boxes.n_boxes):
         for j in range(boxes.n_boxes):
             out[i, j] = all(
-                any(holds(boxes, i, k, cell) and holds(boxes, j, k, cell) for cell in samples(boxes, k) + [0.0])
+                any(
+                    holds(boxes, i, k, cell) and holds(boxes, j, k, cell)
+                    for cell in [*samples(boxes, k), 0.0]
+                )
                 for k in range(boxes.n_features)
             )
     return out

@@ -122,6 +122,20 @@ def test_fit_writes_a_model_that_describes_the_asked_class(tmp_path):
     assert "accuracy 1.000" in judged  # the other classes count as the rest
 
 
+def test_many_classes_go_to_sql_when_rows_in_no_box_get_one_class(tmp_path):
+    data = load_iris(as_frame=True)
+    data.data.assign(species=np.asarray(data.target_names)[data.target]).to_parquet(tmp_path / "iris.parquet")
+    out = tmp_path / "iris.boxes.json"
+    fitted = ["fit", tmp_path / "iris.parquet", "--target", "species", "--n-boxes", "2", "-o", out]
+    assert run(*fitted).exit_code == 0
+    assert "fit with uncovered='default'" in run("sql", out).stderr
+    assert run(*fitted, "--uncovered", "default").exit_code == 0
+    with duckdb.connect() as con:
+        con.register("iris", data.data)
+        answers = [row[-1] for row in con.execute(run("sql", out, "--table", "iris").stdout).fetchall()]
+    assert answers == read_model(out).predict(data.data).tolist()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -139,6 +153,7 @@ def test_fit_writes_a_model_that_describes_the_asked_class(tmp_path):
         (["plot", "{model}", "{table}", "--target", "size", "-o", "x.png", "--feature", "q"], "no feature"),
         (["fit", "{table}", "--target", "size", "-o", "x.json"], "x.json: a model file ends in .boxes.json"),
         (["fit", "{table}", "--target", "size", "-o", "no/x.boxes.json"], "there is no directory no"),
+        (["fit", "{table}", "--target", "size", "-o", "{out}", "--uncovered", "q"], "uncovered"),
         (["fit", "{table}", "--target", "size", "-o", "{out}", "--n-boxes", "0"], "--n-boxes must be"),
         (["fit", "{table}", "--target", "size", "-o", "{out}", "--positive", "q"], "not among the classes"),
         (["fit", "{hole}", "--target", "size", "-o", "{out}"], "hole.csv: column 'size' has no value in"),
@@ -162,14 +177,15 @@ def test_errors_are_one_clear_line(tmp_path, model, table, arguments, message):
     assert message in result.stderr
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
+    assert "\\u000a" not in result.stderr
     assert not (tmp_path / "out.boxes.json").exists()
 
 
 def test_names_from_a_strangers_file_cannot_command_the_terminal(tmp_path, model):
-    (tmp_path / "t.csv").write_text("\x1b[31mred\n1\n")
-    result = run("rules", model, tmp_path / "t.csv", "--target", "\x1b[2J")
+    result = run("predict", model, tmp_path / "\x1b[2J.csv")
     assert result.exit_code == 1
     assert "\x1b" not in result.stderr
+    assert "\\u001b[2J.csv: No such file" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["rules", "{model}"], ["sql", "{model}", "--table", "t"]])

@@ -1,6 +1,7 @@
 """The soft formulas: equal to plain loops, finite everywhere, crisp in the limit."""
 
 import doctest
+import itertools
 import math
 
 import pytest
@@ -185,7 +186,7 @@ def test_boxes_that_miss_a_row_do_not_dilute_the_noisy_or():
 def test_more_copies_of_a_box_never_lower_the_noisy_or():
     h = torch.linspace(0.01, 0.99, 20, dtype=torch.float64)
     unions = [functional.log_noisy_or(h.log()[:, None].expand(-1, n))[0] for n in range(1, 6)]
-    for fewer, more in zip(unions, unions[1:], strict=False):
+    for fewer, more in itertools.pairwise(unions):
         assert (more >= fewer).all()
 
 

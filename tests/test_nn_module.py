@@ -102,8 +102,8 @@ def test_infinite_sides_are_put_at_the_reach():
 
 @pytest.mark.parametrize(
     ("lower", "upper", "message"),
-    [([[1.0]], [[0.0]], "exceed"), ([[np.nan]], [[0.0]], "exceed"), ([[0.0, 0.0]], [[1.0, 1.0]], "do not fit"),
-     ([[np.inf]], [[np.inf]], "no open side")],
+    [([[1.0]], [[0.0]], "exceed"), ([[np.nan]], [[0.0]], "exceed"), ([[np.inf]], [[np.inf]], "no open side"),
+     ([[0.0, 0.0]], [[1.0, 1.0]], "do not fit")],
 )  # fmt: skip
 def test_impossible_bounds_are_refused(lower, upper, message):
     with pytest.raises(ValueError, match=message):
@@ -190,8 +190,8 @@ def test_margins_are_not_negative_exactly_where_a_box_contains_the_row(n_classes
 @pytest.mark.parametrize("width", WIDTHS)
 def test_gradients_are_those_of_the_values(membership, union, width):
     layer = BoxLayer(
-        2, 2, 2, membership=membership, union=union, width=width, boundary_temperature=0.5, union_temperature=0.4,
-        dtype=torch.float64, generator=seeded(),
+        2, 2, 2, membership=membership, union=union, width=width, boundary_temperature=0.5,
+        union_temperature=0.4, dtype=torch.float64, generator=seeded(),
     )  # fmt: skip
     x = torch.randn(4, 2, generator=seeded(5), dtype=torch.float64, requires_grad=True)
 

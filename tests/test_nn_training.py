@@ -1,5 +1,6 @@
-"""Training: right objectives, the best state given back, no number that is not finite, nothing global touched."""
+"""Training: right objectives, the best state given back, only finite numbers, nothing global touched."""
 
+import contextlib
 import doctest
 import functools
 import math
@@ -19,8 +20,20 @@ import torch
 from torch import Tensor, nn
 
 from hyperboxes.nn import (
-    BoxCount, BoxLayer, BoxSize, ConditionCount, Cosine, Geometric, NonFiniteError, Steps, TrainingWarning, objective,
-    paper_settings, schedules, train, training,
+    BoxCount,
+    BoxLayer,
+    BoxSize,
+    ConditionCount,
+    Cosine,
+    Geometric,
+    NonFiniteError,
+    Steps,
+    TrainingWarning,
+    objective,
+    paper_settings,
+    schedules,
+    train,
+    training,
 )  # fmt: skip
 
 
@@ -224,7 +237,7 @@ def test_the_best_state_is_given_back(monitor):
     model, states = layer(), []
     history = train(
         model, X, y, validation=ring(60, seed=2), monitor=monitor, temperatures=Geometric(1.0, 0.05),
-        learning_rate=0.5, max_epochs=60, on_epoch=lambda *_: states.append(state(model)),
+        learning_rate=1.0, max_epochs=60, on_epoch=lambda *_: states.append(state(model)),
     )  # fmt: skip
     assert history.best_epoch != 59
     assert history.best_value == min(history.monitored) == history.monitored[history.best_epoch]
@@ -312,10 +325,9 @@ def test_no_bound_is_ever_nan(membership, union, rate, scale):
     model = layer(membership=membership, union=union)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
-        try:
+        # Numbers as large as these may leave no finite loss to start from.
+        with contextlib.suppress(*([NonFiniteError] if scale > 1 else [])):
             train(model, X * scale, y, learning_rate=rate, temperatures=Geometric(0.5, 0.01), max_epochs=10)
-        except NonFiniteError as error:
-            assert scale > 1, error
     assert all(torch.isfinite(value).all() for value in (*state(model).values(), model.upper))
 
 
@@ -368,13 +380,13 @@ def test_the_seed_alone_decides_batches_and_dropout():
 @pytest.mark.parametrize("membership", ["min", "product"])
 def test_one_thread_and_two_give_the_same_bits(loss, membership):
     threads = torch.get_num_threads()
-    X, y = ring(50_000)
+    X, y = ring(40_003)
     results = []
     try:
         for n in (1, 2):
             torch.set_num_threads(n)
             model = layer(3, membership=membership, union="noisy_or")
-            history = train(model, X, y, loss=loss, max_epochs=4, patience=4, monitor="loss")
+            history = train(model, X, y, loss=loss, max_epochs=2, patience=2, monitor="loss")
             results.append((history.train_loss, history.monitored, state(model)))
     finally:
         torch.set_num_threads(threads)
@@ -426,7 +438,8 @@ def test_a_second_sigint_raises_and_leaves_a_whole_state():
 def test_sigint_at_any_moment_leaves_the_state_of_an_epoch(trial):
     model = layer()
     states = [state(model)]
-    timer = threading.Timer(random.Random(trial).uniform(0.002, 0.1), os.kill, (os.getpid(), signal.SIGINT))
+    delay = np.random.default_rng(trial).uniform(0.002, 0.1)
+    timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     history = train(
         model, *ring(200), batch_size=20, max_epochs=10_000, on_epoch=lambda *_: states.append(state(model))

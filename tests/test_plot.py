@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import matplotlib
 import numpy as np
 import pytest
@@ -72,6 +74,9 @@ def test_box_that_asks_nothing_of_the_shown_features_spans_the_picture_dashed():
 def test_the_two_most_used_features_are_shown_by_default():
     display = BoxesDisplay.from_boxes(BOXES, X, BOXES.predict(X))
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("b", "c")
+    counted = dataclasses.replace(BOXES, counts=[[9, 0, 0], [0, 2, 0], [1, 0, 0], [0, 0, 9]])
+    weighed = BoxesDisplay.from_boxes(counted, X, BOXES.predict(X))
+    assert (weighed.ax_.get_xlabel(), weighed.ax_.get_ylabel()) == ("a", "c")
     chosen = BoxesDisplay.from_boxes(BOXES, X, BOXES.predict(X), features=["c", 0])
     assert (chosen.ax_.get_xlabel(), chosen.ax_.get_ylabel()) == ("c", "a")
 

@@ -8,9 +8,10 @@ import re
 
 import numpy as np
 import pytest
-from hostile import TEXTS, hostile_boxes, hostile_columns, matrix_of
-from hypothesis import given, settings
+from hostile import TEXTS, columns_for, matrix_of
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from strategies import boxes
 
 from hyperboxes import Boxes
 from hyperboxes.rules import to_markdown, to_text
@@ -49,7 +50,7 @@ def read_condition(text):
         return name, {read_word(item) if item[0] == '"' else ast.literal_eval(item) for item in items}
     if sign == "=":
         value = read_word(rest) if rest[0] == '"' else ast.literal_eval(rest)
-        return name, {value}
+        return name, {value} if isinstance(value, str | bool) else (value, value)
     return name, (-math.inf, float(rest)) if sign == "<=" else (float(rest), math.inf)
 
 
@@ -83,23 +84,38 @@ def follow(rules, default, row):
     )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_rules_read_back_answer_as_predict(data):
-    boxes = data.draw(hostile_boxes())
-    columns = data.draw(hostile_columns(boxes))
-    if data.draw(st.booleans()):
-        counts = data.draw(st.integers(0, 1000)) * np.ones((boxes.n_boxes + 1, len(boxes.classes)))
-        boxes = dataclasses.replace(boxes, counts=counts)
-    rules, default = read_rules(to_text(boxes))
-    rows = [
-        dict(zip(columns, cells, strict=True))
-        for cells in zip(*(cells for _, cells in columns.values()), strict=True)
-    ]
-    answers = [follow(rules, default, row) for row in rows]
-    expected = boxes.predict(matrix_of(boxes, columns)).tolist()
+    made = data.draw(boxes(uncovered=("default",)))
+    assume(made.n_features)
+    columns = data.draw(columns_for(made))
+    rules, default = read_rules(to_text(made))
+    cells = zip(*(cells for _, cells in columns.values()), strict=True)
+    answers = [follow(rules, default, dict(zip(columns, row, strict=True))) for row in cells]
+    expected = made.predict(matrix_of(made, columns)).tolist()
     assert answers == expected
     assert [type(answer) for answer in answers] == [type(answer) for answer in expected]
+
+
+@given(boxes(uncovered=("default",)))
+def test_rules_read_back_are_the_model_to_the_last_digit(made):
+    rules, default = read_rules(to_text(made))
+    for box, (asked, _) in enumerate(rules):
+        expected = {
+            name: (lower, upper) if admitted is None else as_read(admitted)
+            for _, name, lower, upper, admitted in made.conditions(box)
+        }
+        assert dict(asked) == expected
+    answers = [*(label for _, label in rules), default]
+    assert [(type(answer), answer) for answer in answers] == [
+        (type(label), label) for label in made._answers.tolist()
+    ]
+
+
+def as_read(admitted):
+    """One number as a category is written, and read, like an interval of that number."""
+    (first, *others) = admitted
+    return set(admitted) if others or isinstance(first, str | bool) else (first, first)
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 
@@ -42,7 +42,6 @@ def counted(boxes, X, y, weight):
     return support, inside, hits, share / weight.sum(), weight.sum()
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
 @given(labelled_tables())
 def test_box_figures_are_those_of_a_plain_count(table):
     X, y, weight = table
@@ -60,7 +59,6 @@ def test_box_figures_are_those_of_a_plain_count(table):
     assert summary.n_conditions.tolist() == [2, 3, 2, 0]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
 @given(labelled_tables())
 def test_overall_figures_are_those_of_scikit_learn(table):
     X, y, weight = table
@@ -93,6 +91,15 @@ def test_no_answer_is_no_class():
     assert summary.accuracy == 0.5
     assert np.isnan([summary.precision[-1], summary.recall[-1], summary.lift[-1]]).all()
     assert "no answer" in str(summary)
+
+
+def test_nothing_at_all_has_no_figures():
+    empty = Boxes(np.empty((0, 1)), np.empty((0, 1)), np.empty(0, int), ("a",))
+    summary = summarize(empty, np.empty((0, 1)), [])
+    assert np.isnan(
+        [summary.accuracy, summary.macro_f1, summary.in_no_box, *summary.recall, *summary.lift]
+    ).all()
+    assert "accuracy nan" in str(summary)
 
 
 def test_training_counts_give_the_summary_of_the_training_rows():

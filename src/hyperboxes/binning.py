@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -13,8 +14,13 @@ from .kernels.crisp import MISSING
 
 #: Most bins of a feature; codes are bytes and the last one stands for a missing value.
 MAX_BINS = 250
+#: Bins that a sharpened feature keeps for the stretches away from bounds.
+COARSE_BINS = 64
 #: A quarter gap below this is no longer a normal float64; such neighbours separate as they are.
 SMALLEST_GAP = 1e-300
+
+#: Positions to cut after, from (feature, sorted known cells, distinct values).
+Cuts = Callable[[int, NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -37,21 +43,52 @@ class Binning:
     @classmethod
     def from_data(cls, X: NDArray[np.float64], max_bins: int = MAX_BINS) -> Binning:
         """Cut each feature between distinct values; at quantiles where there are more than fit."""
+        return cls._at_cuts(X, lambda j, known, values: _quantile_cuts(known, values, max_bins))
+
+    def sharpened(self, X: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]) -> Binning:
+        """Cut anew: finely in the two bins beside each bound of the given boxes, coarsely elsewhere."""
+
+        def cuts(j: int, known: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.int64]:
+            if len(values) <= MAX_BINS:
+                return np.arange(max(len(values) - 1, 0))
+            bounds = np.unique(np.concatenate([first[:, j] - 1, last[:, j]]))
+            bounds = bounds[(bounds >= 0) & (bounds < len(self.below[j]))]
+            coarse = _quantile_cuts(known, values, COARSE_BINS)
+            if not len(bounds):
+                return coarse
+            edge = np.searchsorted(values, np.concatenate([[-np.inf], self.below[j], [np.inf]]))
+            fine = np.unique(np.concatenate([np.arange(edge[c], edge[c + 2]) for c in bounds]))
+            fine = fine[fine < len(values) - 1]
+            room = MAX_BINS - 1 - len(coarse)
+            if len(fine) > room:
+                fine = fine[np.arange(room) * len(fine) // room]
+            return np.unique(np.concatenate([coarse, fine]))
+
+        return self._at_cuts(X, cuts)
+
+    @classmethod
+    def _at_cuts(cls, X: NDArray[np.float64], cuts: Cuts) -> Binning:
         below, above, integer = [], [], []
-        for column in X.T:
+        for j, column in enumerate(X.T):
             known = np.sort(column[~np.isnan(column)])
             values = known[np.concatenate([[True], known[1:] != known[:-1]])] if len(known) else known
-            if len(values) > max_bins:
-                at = np.searchsorted(
-                    values, known[np.arange(1, max_bins) * len(known) // max_bins], side="left"
-                )
-                at = np.unique(at[at < len(values) - 1])
-            else:
-                at = np.arange(max(len(values) - 1, 0))
+            at = cuts(j, known, values)
             below.append(values[at])
             above.append(values[at + 1])
             integer.append(bool(len(values)) and bool((values == np.rint(values)).all()))
         return cls(tuple(below), tuple(above), np.array(integer, dtype=bool))
+
+    def data_bounds(
+        self, first: NDArray[np.int64], last: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Give the smallest and largest data value that intervals of bins admit, infinite at open sides."""
+        lower, upper = np.full(first.shape, -np.inf), np.full(first.shape, np.inf)
+        for j, cut in enumerate(self.below):
+            closed = first[:, j] > 0
+            lower[closed, j] = self.above[j][first[closed, j] - 1]
+            closed = last[:, j] < len(cut)
+            upper[closed, j] = cut[last[closed, j]]
+        return lower, upper
 
     def encode(self, X: NDArray[np.float64]) -> NDArray[np.uint8]:
         """Give the bin of every cell, shape (n_features, n_samples): feature-major.
@@ -119,6 +156,14 @@ class Binning:
         first, last = np.where(first > last, middle, first), np.where(first > last, middle, last)
         whole = (first == 0) & (last == ends)
         return np.ascontiguousarray(first), np.ascontiguousarray(np.where(whole, MISSING, last))
+
+
+def _quantile_cuts(known: NDArray[np.float64], values: NDArray[np.float64], max_bins: int) -> NDArray[np.int64]:
+    """Positions among the distinct values after which to cut: everywhere, or at quantiles of the rows."""
+    if len(values) <= max_bins:
+        return np.arange(max(len(values) - 1, 0))
+    at = np.searchsorted(values, known[np.arange(1, max_bins) * len(known) // max_bins], side="left")
+    return np.unique(at[at < len(values) - 1])
 
 
 def snap(below: float, above: float, integer: bool, *, up: bool) -> float:

@@ -534,6 +534,8 @@ class Boxes:
     def with_categories(self, categories: Mapping[str, Sequence[Category]]) -> Boxes:
         """Speak of other known categories; a set keeps the ones that are still known.
 
+        A set that then holds all of them no longer restricts its feature.
+
         Raises
         ------
         ValueError
@@ -545,7 +547,8 @@ class Boxes:
                 "make them agree"
             )
         allowed = {name: _spread(self, name, values) for name, values in categories.items()}
-        return replace(self, categories=dict(categories), allowed=allowed, counts=None)
+        known = {name: tuple(values) for name, values in categories.items()}
+        return replace(self, categories=known, allowed=allowed, counts=None)
 
     @staticmethod
     def concat(parts: Sequence[Boxes], default: Label | None = None) -> Boxes:
@@ -685,7 +688,7 @@ def _sort_of(value: object) -> str | None:
     if isinstance(value, bool):
         return "booleans"
     if isinstance(value, int | float):
-        return "numbers" if math.isfinite(value) else None
+        return "numbers" if isinstance(value, int) or math.isfinite(value) else None
     return "text" if isinstance(value, str) else None
 
 
@@ -721,10 +724,12 @@ def _label_array(name: str, values: ArrayLike) -> NDArray[Any]:
         if ending:
             raise ValueError(f"{name} holds {ending[0]!r}: arrays of text drop a zero character at the end")
         return np.array([str(item) for item in items])
-    made = np.array(items) if items else np.empty(0, np.int64)
-    if made.dtype.kind not in "bif":
-        raise ValueError(f"{name} must be integers of 64 bits or fewer, got {items[:5]!r}")
-    return made
+    if sorts == {"booleans"}:
+        return np.array(items, dtype=bool)
+    try:
+        return np.array(items, np.float64 if any(isinstance(item, float) for item in items) else np.int64)
+    except OverflowError:
+        raise ValueError(f"{name} must be integers of 64 bits or fewer, got {items[:5]!r}") from None
 
 
 def _check_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:

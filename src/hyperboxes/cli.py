@@ -95,6 +95,10 @@ def fit(
         str | None, typer.Option(help="Class that the boxes describe; the rest is everything else.")
     ] = None,
     n_boxes: Annotated[str, typer.Option(help="Most boxes to use, or auto.")] = "10",
+    uncovered: Annotated[
+        str,
+        typer.Option(help="Rows in no box: default (one class; SQL needs it), nearest (box) or auto."),
+    ] = "auto",
     seed: Annotated[int, typer.Option(help="Same seed, same boxes.")] = 0,
 ) -> None:
     """Learn boxes from a table and write them to a model file.
@@ -102,7 +106,7 @@ def fit(
     Columns of text are taken as categories.
 
     \b
-    hyperboxes fit iris.csv --target species -o iris.boxes.json
+    hyperboxes fit iris.csv --target species --uncovered default -o iris.boxes.json
     hyperboxes fit iris.csv --target species --positive setosa --n-boxes 2 \\
         -o setosa.boxes.json
     """  # noqa: D301
@@ -118,7 +122,10 @@ def fit(
     X, y = _read_labelled(file, target)
     with _naming(file):
         model = HyperNNClassifier(
-            n_boxes=_count(n_boxes), positive_label=_same_label(positive, y), random_state=seed
+            n_boxes=_count(n_boxes),
+            positive_label=_same_label(positive, y),
+            uncovered=uncovered,  # type: ignore[arg-type]  # the estimator checks it
+            random_state=seed,
         ).fit(X, y)
     write_model(model, output)
     typer.echo(to_text(model.boxes_))

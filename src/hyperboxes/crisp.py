@@ -17,6 +17,8 @@ from .kernels import crisp as kernels
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+#: Boxes that merging tries to do without before it gives up.
+MERGE_TRIES = 3
 
 
 class BinBoxes(NamedTuple):
@@ -94,6 +96,10 @@ class CrispTask:
         conditions = kernels.count_conditions(*boxes, self.n_bins, self.categorical)
         return np.asarray(self.condition_price * conditions + self.box_price, dtype=np.float64)
 
+    def right(self, boxes: BinBoxes) -> Bools:
+        """Tell for which rows the union of the boxes is right."""
+        return np.asarray(self.inside(boxes).any(axis=0) == self.positive)
+
     def support(self, boxes: BinBoxes) -> Floats:
         """Give the weight of the rows in each box."""
         return np.asarray(self.inside(boxes) @ self.weight, dtype=np.float64)
@@ -127,6 +133,15 @@ def select(task: CrispTask, pool: BinBoxes, max_boxes: int) -> BinBoxes:
     return pool.take(chosen)
 
 
+def _worth(task: CrispTask, boxes: BinBoxes) -> Floats:
+    """Give what the objective would lose without each box, all else as it is."""
+    worth = kernels.worth_of_boxes(
+        task.columns, task.positive, task.weight, task.n_bins, task.categorical, *boxes,
+        task.condition_price, task.box_price,
+    )  # fmt: skip
+    return np.asarray(worth, dtype=np.float64)
+
+
 def drop_idle(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
     """Drop boxes that do not pay their price or hold too few rows, the idlest first, polishing the rest."""
     while len(boxes.first):
@@ -134,13 +149,28 @@ def drop_idle(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
         if small.any():
             boxes = polish(task, boxes.take(~small))
             continue
-        worth = kernels.worth_of_boxes(
-            task.columns, task.positive, task.weight, task.n_bins, task.categorical, *boxes,
-            task.condition_price, task.box_price,
-        )  # fmt: skip
+        worth = _worth(task, boxes)
         if len(worth) == 1 or worth.min() >= 0:
             break
         boxes = polish(task, boxes.take(np.arange(len(worth)) != worth.argmin()))
+    return boxes
+
+
+def merge(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
+    """Try to do without each box, repairing the others, the least missed first; keep what scores higher.
+
+    Two boxes that share the work of one are each in the other's way: no single move of either helps.
+    """
+    value = task.score(boxes)[0]
+    tried = 0
+    while len(boxes.first) > 1 and tried < min(len(boxes.first), MERGE_TRIES):
+        order = np.argsort(_worth(task, boxes), kind="stable")
+        fewer = drop_idle(task, polish(task, boxes.take(np.sort(np.delete(order, tried)))))
+        fewer_value = task.score(fewer)[0]
+        if fewer_value > value:
+            boxes, value, tried = fewer, fewer_value, 0
+        else:
+            tried += 1
     return boxes
 
 

@@ -67,7 +67,7 @@ def cancer(output: Path) -> None:
     rows = [(f"{boxes.n_boxes} boxes with {boxes.n_conditions} conditions", model.predict(X_test))]
     for what, leaves in (
         ("as many leaves as boxes and default", boxes.n_boxes + 1),
-        ("as many splits as the boxes have conditions", boxes.n_conditions + 1),
+        ("at most as many splits as the boxes have conditions", boxes.n_conditions + 1),
     ):
         tree = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X_train, y_train)
         rows.append((f"decision tree, {what} ({tree.get_n_leaves()} leaves)", tree.predict(X_test)))

@@ -55,7 +55,8 @@ class Explanation:
     margins : tuple of Margin
         The deciding box's conditions beside the row's values.
     changes : tuple of Change
-        Smallest changes that leave the deciding box or enter another, nearest first.
+        For each condition of the deciding box the way out by it, and for each other box the way in,
+        nearest first.
     """
 
     prediction: Any
@@ -103,7 +104,7 @@ def explain(boxes: Boxes, row: ArrayLike, scale: NDArray[np.float64] | None = No
     margins = () if decided < 0 else tuple(_margin(boxes, decided, c, cells[0]) for c in boxes.conditions(decided))
     changes = []
     if held >= 0:
-        changes += [_leave(boxes, held, condition, cells, scale) for condition in boxes.conditions(held)]
+        changes += [_escape(boxes, held, condition, cells, scale) for condition in boxes.conditions(held)]
     inside = boxes.contains(cells)[0]
     changes += [_enter(boxes, box, cells, scale) for box in np.flatnonzero(~inside)]
     changes.sort(key=lambda change: change.distance)
@@ -156,26 +157,49 @@ def _enter(boxes: Boxes, box: int, cells: NDArray[np.float64], scale: NDArray[np
             if not math.isfinite(target):
                 target = condition.upper
             moved[0, condition.feature] = values[condition.name] = target
-            step = abs(target - cell) / scale[condition.feature]
+            step = float(abs(target - cell) / scale[condition.feature])
         distance = max(distance, math.inf if math.isnan(cell) else step)
     return Change(int(box), True, values, distance, _plain(boxes.predict(moved)[0]))
 
 
-def _leave(boxes: Boxes, box: int, condition: Condition, cells: NDArray[np.float64], scale: NDArray[np.float64]) -> Change:
-    """Move one value to the nearest place where the condition no longer holds."""
-    moved = cells.copy()
+def _escape(
+    boxes: Boxes, box: int, condition: Condition, cells: NDArray[np.float64], scale: NDArray[np.float64]
+) -> Change:
+    """Leave a box by one condition, then every further box that still gives the same class.
+
+    Each step takes the nearest way out by a value not moved yet; it stops where there is none.
+    """
+    before = boxes.predict(cells)[0]
+    moved, values = cells.copy(), {}
+    distance = 0.0
+    ways = [_way_out(boxes, condition, cells, scale)]
+    while ways:
+        step, way, target, shown = min(ways, key=lambda item: item[0])
+        moved[0, way.feature] = target
+        values[way.name] = shown
+        distance = max(distance, step)
+        held = int(boxes.apply(moved)[0])
+        if held < 0 or boxes.predict(moved)[0] != before:
+            break
+        ways = [_way_out(boxes, c, moved, scale) for c in boxes.conditions(held) if c.name not in values]
+    return Change(box, False, values, distance, _plain(boxes.predict(moved)[0]))
+
+
+def _way_out(
+    boxes: Boxes, condition: Condition, cells: NDArray[np.float64], scale: NDArray[np.float64]
+) -> tuple[float, Condition, float, Any]:
+    """Give the nearest place where a condition no longer holds: (distance, condition, cell, value shown)."""
     if condition.categories is not None:
         known = boxes.categories[condition.name]
-        value: Any = next(item for item in known if item not in condition.categories)
-        moved[0, condition.feature], distance = known.index(value), 1.0
+        value = next(item for item in known if item not in condition.categories)
+        return 1.0, condition, float(known.index(value)), value
+    cell = cells[0, condition.feature]
+    down, up = cell - condition.lower, condition.upper - cell
+    if down <= up:
+        target = float(np.nextafter(condition.lower, -math.inf))
     else:
-        cell = cells[0, condition.feature]
-        below, above = np.nextafter(condition.lower, -math.inf), np.nextafter(condition.upper, math.inf)
-        down, up = cell - condition.lower, condition.upper - cell
-        value = float(below if down <= up else above)
-        moved[0, condition.feature] = value
-        distance = float(min(down, up) / scale[condition.feature])
-    return Change(box, False, {condition.name: value}, distance, _plain(boxes.predict(moved)[0]))
+        target = float(np.nextafter(condition.upper, math.inf))
+    return float(min(down, up) / scale[condition.feature]), condition, target, target
 
 
 def _plain(value: Any) -> Any:

@@ -99,7 +99,8 @@ class BoxesDisplay:
         y : array-like of shape (n_samples,)
             The class of each row.
         features : sequence of two names or positions, optional
-            The features to show; by default the two that most boxes restrict.
+            The features to show; by default the two by which most training rows are decided, or, if
+            the boxes carry no training counts, those that most boxes restrict.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         """
@@ -195,13 +196,13 @@ class BoxesDisplay:
         from matplotlib.patches import Rectangle
 
         hidden = np.delete(self.boxes.restricted[box], list(self.features)).any()
-        style = "--" if hidden else "-"
+        style, alpha = ("--", 0.07) if hidden else ("-", 0.13)
         shown = [(across, along) for across in self._spans(box, 0) for along in self._spans(box, 1)]
         for across, along in shown:
             corner = (across.low, along.low)
             width, height = across.high - across.low, along.high - along.low
             self.ax_.add_patch(
-                Rectangle(corner, width, height, color=colour, alpha=0.13, linewidth=0, zorder=2)
+                Rectangle(corner, width, height, color=colour, alpha=alpha, linewidth=0, zorder=2)
             )
             lines = [([x, x], [along.low, along.high]) for x in across.edges]
             lines += [([across.low, across.high], [y, y]) for y in along.edges]
@@ -349,7 +350,8 @@ def _choose(boxes: Boxes, features: Sequence[str | int] | None) -> tuple[int, in
     if features is None:
         if boxes.n_features < 2:
             raise ValueError(f"a picture needs two features, these boxes speak of {boxes.n_features}")
-        most_used = np.argsort(-boxes.restricted.sum(axis=0), kind="stable")[:2]
+        rows = np.ones(boxes.n_boxes) if boxes.counts is None else boxes.counts[:-1].sum(axis=1)
+        most_used = np.argsort(-(rows @ boxes.restricted), kind="stable")[:2]
         first, second = sorted(most_used.tolist())
         return first, second
     chosen = []

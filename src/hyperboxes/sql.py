@@ -78,8 +78,8 @@ def to_sql(
         raise ValueError(f"kind must be 'case' or 'select', got {kind!r}")
     if boxes.uncovered == "nearest":
         raise ValueError(
-            "SQL for uncovered='nearest' is not available: predict in Python, or give the rows in no box "
-            "a fixed class with dataclasses.replace(boxes, uncovered='default', scale=None)"
+            "SQL for uncovered='nearest' is not available: fit with uncovered='default', "
+            "which gives the rows in no box one class, or predict in Python"
         )
     syntax = _DIALECTS[dialect]
     case = _case(boxes, syntax)

@@ -160,7 +160,9 @@ def as_array(X: ArrayLike) -> NDArray[Any]:
         raise TypeError("sparse data was passed, but dense data is required: densify it with X.toarray()")
     if isinstance(X, np.ma.MaskedArray):
         numeric = X.dtype.kind in "biuf"
-        X = np.ma.filled(X.astype(np.float64 if numeric else object), np.nan if numeric else None)
+        missing = np.ma.getmaskarray(X)
+        X = X.data.astype(np.float64 if numeric else object)
+        X[missing] = np.nan if numeric else None
     try:
         array = np.asarray(X)
         if not isinstance(X, np.ndarray) and array.dtype.kind in "US":
@@ -286,6 +288,10 @@ def _numbers(column: Any, name: str) -> NDArray[np.float64]:
     dtype = column.dtype
     if dtype in (nw.Decimal, nw.Int128, nw.UInt128, nw.Categorical, nw.Enum):
         return _numbers_from_objects(_values(column), name)
+    if dtype.is_float():
+        numbers = np.asarray(column.to_numpy())  # floats have a NaN of their own for what is missing
+        if numbers.dtype.kind == "f":
+            return numbers.astype(np.float64)
     if dtype.is_numeric() or dtype == nw.Boolean:
         missing = column.is_null().to_numpy().astype(bool)
         filled = column.fill_null(False if dtype == nw.Boolean else 0) if missing.any() else column
@@ -338,7 +344,7 @@ def _numbers_from_objects(values: list[Any], name: str) -> NDArray[np.float64]:
         try:
             numbers[row] = float(item)
         except OverflowError:  # an integer of more than 308 digits rounds as any other number would
-            numbers[row] = math.copysign(math.inf, item)
+            numbers[row] = math.inf if item > 0 else -math.inf
     if largest > LARGEST_EXACT_INTEGER:
         _warn_rounded(name)
     return numbers

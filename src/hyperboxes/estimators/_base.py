@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BoxClassifier(ClassifierMixin, BaseEstimator):
     """Base of the classifiers: checks tables and labels, and answers from ``boxes_``.
 
     A subclass implements ``_fit_boxes`` and has the parameters ``class_weight`` and
@@ -44,7 +44,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_boxes(self, table: Table, classes: Ints, weight: Floats) -> Boxes:
         """Learn boxes; ``classes`` are indices into ``classes_``."""
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn boxes from a table.
 
@@ -68,7 +68,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(self, table: Table, classes: Ints, weight: Floats) -> Self:
         present = np.bincount(classes, weights=weight, minlength=len(self.classes_)) > 0
         if present.sum() == 1:
-            only = self.classes_[np.flatnonzero(present)[0]]
+            only = self.classes_.tolist()[np.flatnonzero(present)[0]]
             warnings.warn(f"y has one class only, {only!r}: every row will get it", UserWarning, stacklevel=3)
         boxes = self._fit_boxes(table, classes, weight)
         self.boxes_ = replace(boxes, counts=_counts(boxes, table, classes, weight, len(self.classes_)))
@@ -141,7 +141,9 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X if as_frame(X) is not None else as_array(X), skip_check_array=True, reset=False)
         matrix = to_matrix(X, self.boxes_.feature_names, self.boxes_.categories)
         if not len(matrix):
-            raise ValueError(f"Found array with 0 sample(s) (shape={matrix.shape}) while a minimum of 1 is required.")
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape={matrix.shape}) while a minimum of 1 is required."
+            )
         return matrix
 
     def _check_training_data(
@@ -150,7 +152,8 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Table, Ints, Floats]:  # fmt: skip
         if y is None:
             raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: give the class of each row"
+                f"{type(self).__name__} requires y to be passed, but the target y is None: "
+                "give the class of each row"
             )
         table = self._check_table(X, reset=reset, least_rows=least_rows)
         labels = _check_labels(y)
@@ -162,12 +165,11 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         strange = self.classes_[codes] != labels
         if strange.any():
             row = int(np.flatnonzero(strange)[0])
-            raise ValueError(f"y, row {row} is {labels[row]!r}, which is not among the classes {self.classes_.tolist()}")
+            raise ValueError(
+                f"y, row {row} is {labels.tolist()[row]!r}, which is not among the classes {self.classes_.tolist()}"
+            )
         weight = _check_sample_weight(sample_weight, table.matrix, dtype=np.float64, ensure_non_negative=True)
-        weight = self._weigh_classes(codes, weight)
-        if not weight.sum() > 0:
-            raise ValueError("sample weights are all zero: give at least one row a positive weight")
-        return table, codes, weight
+        return table, codes, self._weigh_classes(codes, weight)
 
     def _narrow_labels(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Let a subclass merge labels before classes are read."""
@@ -183,7 +185,9 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             known = set(self.classes_.tolist())
             unknown = [label for label in asked if label not in known]
             if unknown:
-                raise ValueError(f"class_weight names {unknown}, not among the classes {self.classes_.tolist()}")
+                raise ValueError(
+                    f"class_weight names {unknown}, not among the classes {self.classes_.tolist()}"
+                )
             for index, label in enumerate(self.classes_.tolist()):
                 factors[index] = asked.get(label, 1.0)
         else:
@@ -196,18 +200,21 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for count, kind, least in ((shape[0], "sample", least_rows), (shape[1], "feature", 1)):
             if count < least:
                 raise ValueError(
-                    f"Found array with {count} {kind}(s) (shape={shape}) while a minimum of {least} is required "
-                    f"by {type(self).__name__}."
+                    f"Found array with {count} {kind}(s) (shape={shape}) while a minimum of {least} "
+                    f"is required by {type(self).__name__}."
                 )
         if frame is not None:
-            table = read_table(X, self.categorical_features)  # names the column before scikit-learn would not
+            # Before scikit-learn's own check, which does not name the column that is wrong.
+            table = read_table(X, self.categorical_features)
             validate_data(self, X, skip_check_array=True, reset=reset)
         else:
             validate_data(self, as_array(X), skip_check_array=True, reset=reset)
             table = read_table(X, self.categorical_features)
         for name, column in zip(table.feature_names, table.matrix.T, strict=True):
             if np.isnan(column[0]) and np.isnan(column).all():
-                warnings.warn(f"column {name!r} holds no value at all and is not used", UserWarning, stacklevel=4)
+                warnings.warn(
+                    f"column {name!r} holds no value at all and is not used", UserWarning, stacklevel=4
+                )
         return table
 
     def __sklearn_tags__(self) -> Tags:
@@ -224,20 +231,29 @@ def _check_labels(y: ArrayLike) -> NDArray[Any]:
     if labels.dtype == object or labels.dtype.kind == "f":
         for row, label in enumerate(labels.tolist()):
             if label is None or label != label or type(label).__name__ in ("NAType", "NaTType"):
-                raise ValueError(f"Input y contains NaN: row {row} has no label; drop such rows or name a class for them")
+                raise ValueError(
+                    f"Input y contains NaN: row {row} has no label; drop such rows or name a class for them"
+                )
     if labels.dtype == object:
-        kinds = {str if isinstance(label, str) else bool if isinstance(label, bool | np.bool_) else float
-                 if isinstance(label, int | float | np.number) else type(label) for label in labels.tolist()}
-        if len(kinds) > 1:
-            first = type(labels[0])
-            row = next(index for index, label in enumerate(labels) if type(label) is not first)
+        kinds = [_kind(label) for label in labels.tolist()]
+        if len(set(kinds)) > 1:
+            row = next(index for index, kind in enumerate(kinds) if kind != kinds[0])
             raise ValueError(
-                f"y mixes types: row 0 is {labels[0]!r}, row {row} is {labels[row]!r}; make all labels text or all numbers"
+                f"y mixes types: row 0 is {labels[0]!r}, row {row} is {labels[row]!r}; "
+                "make all labels text or all numbers"
             )
-        if kinds <= {str, bool, float}:
+        if kinds and kinds[0] in ("text", "number", "boolean"):
             labels = np.array(labels.tolist())
     check_classification_targets(labels)
     return labels
+
+
+def _kind(label: object) -> str:
+    if isinstance(label, bool | np.bool_):
+        return "boolean"
+    if isinstance(label, str):
+        return "text"
+    return "number" if isinstance(label, int | float | np.number) else type(label).__name__
 
 
 def _counts(boxes: Boxes, table: Table, classes: Ints, weight: Floats, n_classes: int) -> Floats:
@@ -279,8 +295,12 @@ def _membership(boxes: Boxes, X: Floats, scale: Floats, temperature: float) -> F
                 continue
             unit = scale[condition.feature]
             with np.errstate(over="ignore", invalid="ignore"):
-                below = np.nan_to_num((column - condition.lower) / unit, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-                above = np.nan_to_num((condition.upper - column) / unit, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+                below = np.nan_to_num(
+                    (column - condition.lower) / unit, nan=-np.inf, posinf=np.inf, neginf=-np.inf
+                )
+                above = np.nan_to_num(
+                    (condition.upper - column) / unit, nan=-np.inf, posinf=np.inf, neginf=-np.inf
+                )
             to_lower, to_upper = np.minimum(to_lower, below), np.minimum(to_upper, above)
         with np.errstate(over="ignore"):
             out[:, box] = 1 / (1 + np.exp(-to_lower / temperature)) / (1 + np.exp(-to_upper / temperature))

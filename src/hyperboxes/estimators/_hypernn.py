@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,41 +17,18 @@ from sklearn.utils.validation import check_is_fitted
 from ..boxes import Boxes, Label
 from ..crisp import Limits
 from ..nn.fit import fit_hypernn
-from ..nn.problem import LARGEST_Z
 from ..nn.settings import Settings
-from ..scaling import power_of_two_scale, scaled, standardise
+from ..scaling import power_of_two_scale, standardise
 from ..tables import Table
 from ._base import BoxClassifier
+from ._constraints import read_limits
 from ._memory import Memory
+from ._soft import SoftNetwork, import_network
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Rows that partial_fit remembers.
 MEMORY_ROWS = 20_000
-
-
-class SoftNetwork(NamedTuple):
-    """A trained layer with the scaling of its input and the classes its outputs stand for."""
-
-    layer: Any
-    centre: Floats
-    scale: Floats
-    described: Ints
-
-    def scores(self, matrix: NDArray[Any]) -> Floats:
-        """Give the network's output for each row and described class."""
-        Z = np.clip(scaled(matrix.astype(np.float64), self.centre, self.scale), -LARGEST_Z, LARGEST_Z)
-        return _import_network().soft_scores(self.layer, np.nan_to_num(Z, nan=0.0).astype(np.float32))
-
-
-def _import_network() -> Any:
-    try:
-        from ..nn import network
-    except ImportError as error:
-        raise ImportError(
-            "this needs torch: install it with  pip install 'hyperboxes[nn]', or use the default recipe, which does not"
-        ) from error
-    return network
 
 
 class HyperNNClassifier(BoxClassifier):
@@ -166,7 +143,7 @@ class HyperNNClassifier(BoxClassifier):
 
     def __init__(
         self,
-        n_boxes: int | Mapping[Label, int] | Literal["auto"] = 10,
+        n_boxes: int | Mapping[Label, Any] | Literal["auto"] = 10,
         *,
         recipe: Literal["crisp", "paper"] | Settings = "crisp",
         init: Literal["auto", "clusters", "tree"] | Boxes = "auto",
@@ -241,13 +218,13 @@ class HyperNNClassifier(BoxClassifier):
 
     def _torch_gradient(self, settings: Settings, n_rows: int, seed: int) -> Any:
         """Give torch's gradient stage if anything asks for torch, else None."""
-        if self.recipe != "paper" and self.device in ("auto", "cpu"):
-            if self.loss is None and self.optimizer is None and not len(self.regularizers):
-                return None
-        network = _import_network()
+        custom = self.loss is not None or self.optimizer is not None or len(self.regularizers) > 0
+        if self.recipe != "paper" and self.device in ("auto", "cpu") and not custom:
+            return None
+        network = import_network()
         return network.torch_descent(
-            None if self.recipe == "paper" else settings, n_rows, loss=self.loss, regularizers=self.regularizers,
-            optimizer=self.optimizer, learning_rate=self.learning_rate, batch_size=self.batch_size,
+            None if self.recipe == "paper" else settings, n_rows, loss=self.loss,
+            regularizers=self.regularizers, optimizer=self.optimizer, learning_rate=self.learning_rate, batch_size=self.batch_size,
             max_epochs=self.max_iter, device=self.device, progress=self.verbose, seed=seed,
         )  # fmt: skip
 
@@ -260,15 +237,19 @@ class HyperNNClassifier(BoxClassifier):
         if self.recipe == "paper":
             settings = replace(settings, starts=("random",), polish=False)
             if self.max_conditions is not None or len(self.required_features) or self.min_support:
-                raise ValueError("the paper's recipe knows no max_conditions, required_features or min_support")
-        asked = {
+                raise ValueError(
+                    "the paper's recipe knows no max_conditions, required_features or min_support"
+                )
+        asked: dict[str, Any] = {
             "condition_price": self.condition_price,
             "box_price": self.box_price,
             "learning_rate": self.learning_rate,
             "batch_size": self.batch_size,
             "n_steps": self.max_iter,
             "starts": (self.init,) if self.init in ("clusters", "tree") else None,
-            "min_support": self.min_support * weight.sum() if 0 < self.min_support < 1 else float(self.min_support),
+            "min_support": self.min_support * weight.sum()
+            if 0 < self.min_support < 1
+            else float(self.min_support),
         }
         return replace(settings, **{name: value for name, value in asked.items() if value is not None})
 
@@ -278,12 +259,15 @@ class HyperNNClassifier(BoxClassifier):
         if self.positive_label is None:
             return labels
         if self.positive_label not in found.tolist():
-            raise ValueError(f"positive_label {self.positive_label!r} is not among the classes {found.tolist()}")
+            raise ValueError(
+                f"positive_label {self.positive_label!r} is not among the classes {found.tolist()}"
+            )
         if len(found) <= 2:
             return labels
         if labels.dtype.kind != "U":
             raise ValueError(
-                f"y has {len(found)} classes; to describe one of them against the rest, pass y == {self.positive_label!r}"
+                f"y has {len(found)} classes; to describe one against the rest, "
+                f"pass y == {self.positive_label!r}"
             )
         return np.where(labels == self.positive_label, self.positive_label, f"not {self.positive_label}")
 
@@ -303,47 +287,16 @@ class HyperNNClassifier(BoxClassifier):
         for label, number in self.n_boxes.items():
             if label not in known:
                 raise ValueError(f"n_boxes names the class {label!r}; the classes are {known}")
-            if not (number == "auto" or (isinstance(number, Integral) and number >= 0)):
+            if number != "auto" and not (isinstance(number, int | np.integer) and number >= 0):
                 raise ValueError(f"n_boxes[{label!r}] must be a number of boxes or 'auto', got {number!r}")
         return {known.index(label): number for label, number in self.n_boxes.items() if number != 0}
 
     def _limits(self, table: Table) -> Limits:
-        names = table.feature_names
-        limits = Limits.none(len(names))
-        forbidden = _columns("forbidden_features", self.forbidden_features, names)
-        required = _columns("required_features", self.required_features, names)
-        both = set(forbidden) & set(required)
-        if both:
-            raise ValueError(f"feature {names[both.pop()]!r} is both forbidden and required")
-        limits.may_low[forbidden] = limits.may_high[forbidden] = False
-        limits.required[required] = True
-        for column, sign in self._monotone(names).items():
-            if sign not in (-1, 0, 1):
-                raise ValueError(f"monotonic_cst of {names[column]!r} must be -1, 0 or 1, got {sign!r}")
-            if sign and len(self.classes_) > 2:
-                raise ValueError("monotonic_cst needs two classes: with more there is no one direction")
-            if sign and names[column] in table.categories:
-                raise ValueError(f"monotonic_cst names {names[column]!r}, which is categorical")
-            if sign > 0:
-                limits.may_high[column] = False
-            elif sign < 0:
-                limits.may_low[column] = False
-        if self.max_conditions is not None:
-            if len(required) > self.max_conditions:
-                raise ValueError(f"{len(required)} required features do not fit in max_conditions={self.max_conditions}")
-            limits = replace(limits, max_conditions=int(self.max_conditions))
-        return limits
-
-    def _monotone(self, names: tuple[str, ...]) -> dict[int, int]:
-        if self.monotonic_cst is None:
-            return {}
-        if isinstance(self.monotonic_cst, Mapping):
-            columns = _columns("monotonic_cst", list(self.monotonic_cst), names)
-            return dict(zip(columns, self.monotonic_cst.values(), strict=True))
-        signs = np.asarray(self.monotonic_cst)
-        if signs.shape != (len(names),):
-            raise ValueError(f"monotonic_cst has shape {signs.shape}; give one of -1, 0, 1 for each of {len(names)} features")
-        return dict(enumerate(signs.tolist()))
+        return read_limits(
+            table, len(self.classes_), forbidden_features=self.forbidden_features,
+            required_features=self.required_features, monotonic_cst=self.monotonic_cst,
+            max_conditions=self.max_conditions,
+        )  # fmt: skip
 
     def _given_boxes(self, table: Table) -> tuple[Boxes | None, Boxes | None]:
         """Split given boxes into those to start from and those to keep as they are."""
@@ -353,14 +306,23 @@ class HyperNNClassifier(BoxClassifier):
             return None, None
         if self.init.feature_names != table.feature_names:
             raise ValueError(
-                f"init speaks of the features {list(self.init.feature_names)}; the table has {list(table.feature_names)}"
+                f"init speaks of the features {list(self.init.feature_names)}; "
+                f"the table has {list(table.feature_names)}"
             )
         strange = [label for label in self.init.labels.tolist() if label not in self.classes_.tolist()]
         if strange:
-            raise ValueError(f"init has boxes of class {strange[0]!r}; the classes are {self.classes_.tolist()}")
+            raise ValueError(
+                f"init has boxes of class {strange[0]!r}; the classes are {self.classes_.tolist()}"
+            )
         given = self.init.with_categories(table.categories)
-        given = replace(given, classes=self._plain_labels(), counts=None, default=self._plain_labels()[0].item(),
-                        uncovered="default", scale=None)
+        given = replace(
+            given,
+            classes=self._plain_labels(),
+            counts=None,
+            default=self._plain_labels()[0].item(),
+            uncovered="default",
+            scale=None,
+        )
         if isinstance(self.frozen, bool | np.bool_):
             frozen = np.full(given.n_boxes, bool(self.frozen))
         else:
@@ -378,14 +340,19 @@ class HyperNNClassifier(BoxClassifier):
         if rule == "reject":
             return replace(boxes, default=None, uncovered="default", scale=None)
         outside = boxes.apply(table.matrix) < 0
-        shares = np.bincount(classes, weights=weight * (outside if (weight * outside).sum() > 0 else 1.0),
-                             minlength=len(labels))
+        shares = np.bincount(
+            classes,
+            weights=weight * (outside if (weight * outside).sum() > 0 else 1.0),
+            minlength=len(labels),
+        )
         described = self._described()
         if len(labels) == 2 and len(described) == 1:
             shares[described[0]] = -1.0  # the boxes already say all there is to say about this class
         default = labels[int(shares.argmax())].item()
         if rule == "nearest" and boxes.n_boxes:
-            return replace(boxes, default=default, uncovered="nearest", scale=power_of_two_scale(table, weight))
+            return replace(
+                boxes, default=default, uncovered="nearest", scale=power_of_two_scale(table, weight)
+            )
         return replace(boxes, default=default, uncovered="default", scale=None)
 
     # -- the soft decision -------------------------------------------------------------------------
@@ -399,12 +366,14 @@ class HyperNNClassifier(BoxClassifier):
         if not self._is_soft():
             return
         if table.categories:
-            raise ValueError("decision='soft' knows numbers only; leave categorical columns out or decide crisply")
+            raise ValueError(
+                "decision='soft' knows numbers only; leave categorical columns out or decide crisply"
+            )
         centre, scale = standardise(table.matrix, weight)
         if gradient is not None and self.recipe == "paper" and gradient.layers:
             layer = gradient.layers[0]
         elif boxes.n_boxes:
-            layer = _import_network().BoxLayer.from_boxes(
+            layer = import_network().BoxLayer.from_boxes(
                 boxes, centre, scale, boundary_temperature=0.02, union_temperature=0.02
             )
         else:
@@ -416,14 +385,7 @@ class HyperNNClassifier(BoxClassifier):
         self.network_ = SoftNetwork(layer, centre, scale, np.array(described))
 
     def _soft_proba(self, matrix: NDArray[Any]) -> Floats:
-        """Class probabilities of the network; with one described class, its output and the rest's."""
-        scores = self.network_.scores(matrix)
-        proba = np.zeros((len(scores), len(self.classes_)))
-        proba[:, self.network_.described] = scores
-        if len(self.network_.described) == 1 and len(self.classes_) == 2:
-            proba[:, 1 - self.network_.described[0]] = 1 - scores[:, 0]
-        total = proba.sum(axis=1, keepdims=True)
-        return np.divide(proba, total, out=np.full_like(proba, 1 / proba.shape[1]), where=total > 0)
+        return self.network_.probabilities(matrix, len(self.classes_))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Give the class of each row: that of the first box that contains it, else the default's.
@@ -456,15 +418,19 @@ class HyperNNClassifier(BoxClassifier):
     # -- streams -----------------------------------------------------------------------------------
 
     def _warm_boxes(self, table: Table) -> Boxes | None:
-        """The boxes so far, while a stream is being learned."""
+        """Give the boxes so far, while a stream is being learned."""
         if not hasattr(self, "_memory") or not hasattr(self, "boxes_"):
             return None
         boxes = self.boxes_.with_categories(table.categories)
         return replace(boxes, uncovered="default", scale=None, default=self._plain_labels()[0].item())
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn from one more batch of rows.
 
@@ -484,18 +450,3 @@ class HyperNNClassifier(BoxClassifier):
         if not hasattr(self, "_memory"):
             self._memory = Memory(MEMORY_ROWS, int(check_random_state(self.random_state).randint(2**31 - 1)))
         return self._learn(*self._memory.add(table, codes, weight))
-
-
-def _columns(parameter: str, asked: Iterable[str | int], names: tuple[str, ...]) -> list[int]:
-    """Read names or positions as positions."""
-    columns = []
-    for item in asked:
-        if isinstance(item, str):
-            if item not in names:
-                raise ValueError(f"{parameter} names {item!r}; the features are {list(names)}")
-            columns.append(names.index(item))
-        elif isinstance(item, Integral) and -len(names) <= item < len(names):
-            columns.append(int(item) % len(names))
-        else:
-            raise ValueError(f"{parameter} has {item!r}; give names or positions of the {len(names)} features")
-    return columns

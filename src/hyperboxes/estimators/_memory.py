@@ -56,7 +56,8 @@ def _joined(old: Table, new: Table) -> Table:
     """Put two batches together, uniting the categories of each column."""
     if old.categories.keys() != new.categories.keys():
         raise ValueError(
-            f"this batch has the categorical columns {list(new.categories)}, earlier ones had {list(old.categories)}"
+            f"this batch has the categorical columns {list(new.categories)}; "
+            f"earlier ones had {list(old.categories)}"
         )
     matrix = new.matrix.copy()
     categories: dict[str, tuple[Category, ...]] = {}

@@ -45,8 +45,10 @@ def canonical_rows(
         One index into ``X`` for each distinct (row, group), and the summed weight.
     """
     kept = np.flatnonzero(weight > 0)
+    # Scaled by a power of two per column, which is exact, so that the unit of a column does not matter.
+    _, exponent = np.frexp(np.nanmax(np.abs(X), axis=0, initial=0.0))
     # Adding zero turns -0.0 into 0.0; one bit pattern stands for every NaN.
-    bits = np.ascontiguousarray(X[kept] + 0.0)
+    bits = np.ascontiguousarray(np.ldexp(X[kept], -exponent) + 0.0)
     bits[np.isnan(bits)] = np.nan
     view = bits.view(np.uint64)
     groups = np.ascontiguousarray(group[kept])

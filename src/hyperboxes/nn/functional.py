@@ -25,6 +25,9 @@ Temperature = float | Tensor
 
 #: Rows × boxes × features that are laid out at a time: 16 MB in float32.
 CHUNK_ELEMENTS = 1 << 22
+#: Numbers up to which torch does not split an elementwise function over threads. Where it splits, the ends of
+#: the parts are rounded by other code than the rest, and the last digit of an exp or log follows the split.
+SERIAL_ELEMENTS = 1 << 15
 
 
 def sigmoid(x: Tensor, temperature: Temperature) -> Tensor:
@@ -184,11 +187,7 @@ def _log_faces(x: Tensor, lower: Tensor, upper: Tensor, temperature: Temperature
 def _over_rows(
     function: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]], x: Tensor, lower: Tensor, upper: Tensor
 ) -> tuple[Tensor, ...]:
-    """Apply a function of (rows, 1, features) and (boxes, features), a chunk of rows at a time.
-
-    A chunk forgets its intermediate values and finds them anew in the backward pass, so that
-    rows × boxes × features never exist at once.
-    """
+    """Apply a function of (rows, 1, features) and (boxes, features) to rows and boxes of any dimensions."""
     if x.shape[-1] != lower.shape[-1] or lower.shape != upper.shape:
         raise ValueError(
             f"x has {x.shape[-1]} features, lower shape {tuple(lower.shape)} and upper {tuple(upper.shape)}: "
@@ -198,13 +197,27 @@ def _over_rows(
     flat = x.reshape(-1, 1, x.shape[-1])
     lower, upper = lower.reshape(-1, x.shape[-1]), upper.reshape(-1, x.shape[-1])
     chunk = max(1, CHUNK_ELEMENTS // max(1, lower.numel()))
-    if len(flat) <= chunk:
-        parts = [function(flat, lower, upper)]
-    elif torch.is_grad_enabled():
+    results = in_pieces(
+        lambda piece: function(piece, lower, upper), flat, rows=chunk, recompute=len(flat) > chunk
+    )
+    return tuple(result.reshape(*rows, *boxes) for result in results)
+
+
+def in_pieces(
+    function: Callable[..., tuple[Tensor, ...]], *tensors: Tensor, rows: int, recompute: bool = False
+) -> tuple[Tensor, ...]:
+    """Apply a function of the rows of some tensors to a number of rows at a time.
+
+    With ``recompute`` a piece forgets its intermediate values and finds them anew in the backward pass,
+    so that no more than one piece's exist at once.
+    """
+    if len(tensors[0]) <= rows:
+        return function(*tensors)
+    pieces = zip(*(torch.split(tensor, rows) for tensor in tensors), strict=True)
+    if recompute and torch.is_grad_enabled():
         parts = [
-            checkpoint(function, piece, lower, upper, use_reentrant=False, preserve_rng_state=False)
-            for piece in torch.split(flat, chunk)
+            checkpoint(function, *piece, use_reentrant=False, preserve_rng_state=False) for piece in pieces
         ]
     else:
-        parts = [function(piece, lower, upper) for piece in torch.split(flat, chunk)]
-    return tuple(torch.cat(pieces).reshape(*rows, *boxes) for pieces in zip(*parts, strict=True))
+        parts = [function(*piece) for piece in pieces]
+    return tuple(torch.cat(results) for results in zip(*parts, strict=True))

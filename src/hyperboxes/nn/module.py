@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -274,27 +274,44 @@ class BoxLayer(nn.Module):
         result = method(x)
         return result.squeeze(-1) if self.n_classes == 1 else result
 
-    def _log_membership(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return functional.log_membership(
-            x, self.lower, self.upper, self.boundary_temperature, self.membership_form
-        )
+    def _by_rows(self, function: Callable[[Tensor, Tensor, Tensor], Tensor], x: Tensor) -> Tensor:
+        """Apply a function of rows, lower and upper; on the CPU to so few rows that threads stay out."""
+        lower, upper = self.lower, self.upper
+        flat = x.reshape(-1, x.shape[-1])
+        rows = len(flat)
+        if x.device.type == "cpu":
+            # Memberships in the other forms are arithmetic up to one number for each row and box.
+            depth = self.n_features if self.membership_form == "product" else 1
+            rows = max(1, functional.SERIAL_ELEMENTS // (self.n_classes * self.n_boxes * depth))
+        (result,) = functional.in_pieces(
+            lambda piece: (function(piece, lower, upper),), flat, rows=rows,
+            recompute=len(flat) * lower.numel() > functional.CHUNK_ELEMENTS,
+        )  # fmt: skip
+        return result.reshape(*x.shape[:-1], *result.shape[1:])
+
+    def _log_membership(self, x: Tensor, lower: Tensor, upper: Tensor) -> tuple[Tensor, Tensor]:
+        return functional.log_membership(x, lower, upper, self.boundary_temperature, self.membership_form)
 
     def membership(self, x: Tensor) -> Tensor:
         """Give the degree to which each box holds each row, shape (..., n_classes, n_boxes)."""
-        return self._log_membership(x)[0].exp()
+        return self._by_rows(lambda *tensors: self._log_membership(*tensors)[0].exp(), x)
 
     def logits(self, x: Tensor) -> Tensor:
         """Give log p − log(1 − p) of each class's soft union p, shape (..., n_classes)."""
-        log_h, log_not_h = self._log_membership(x)
-        if self.union_form == "noisy_or":
-            log_p, log_not_p = functional.log_noisy_or(log_h, log_not_h)
-        else:
-            log_p, log_not_p = functional.log_smooth_max(log_h, self.union_temperature, log_not_h)
-        return log_p - log_not_p
+
+        def of_rows(x: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
+            log_h, log_not_h = self._log_membership(x, lower, upper)
+            if self.union_form == "noisy_or":
+                log_p, log_not_p = functional.log_noisy_or(log_h, log_not_h)
+            else:
+                log_p, log_not_p = functional.log_smooth_max(log_h, self.union_temperature, log_not_h)
+            return log_p - log_not_p
+
+        return self._by_rows(of_rows, x)
 
     def class_scores(self, x: Tensor) -> Tensor:
         """Give logsumexp_k log h_k of each class, for a softmax over classes, shape (..., n_classes)."""
-        return torch.logsumexp(self._log_membership(x)[0], dim=-1)
+        return self._by_rows(lambda *tensors: torch.logsumexp(self._log_membership(*tensors)[0], dim=-1), x)
 
     def margins(self, x: Tensor) -> Tensor:
         """Give the largest margin over a class's boxes, shape (..., n_classes).

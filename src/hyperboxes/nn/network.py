@@ -103,6 +103,8 @@ class TorchDescent:
         target = np.stack([each.view.positive for each in group], axis=1).astype(np.float32)
         if len(group) == 1:
             target = target[:, 0]
+        elif self.train_options["loss"] == "softmax":
+            target = target.argmax(axis=1)
         options = dict(self.train_options)
         learn = np.ones(len(Z), bool)
         if self.hold_out:
@@ -150,7 +152,11 @@ def torch_descent(
             options["learning_rate"] = learning_rate
     else:
         rows = min(settings.batch_size, n_rows)
-        layer = {"membership": "margin", "union": "noisy_or", "boundary_temperature": settings.boundary_temperature}
+        layer = {
+            "membership": "margin",
+            "union": "noisy_or",
+            "boundary_temperature": settings.boundary_temperature,
+        }
         options = {
             "loss": BalancedByF1(),
             "batch_size": rows,

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .functional import log_sigmoid
+from .functional import SERIAL_ELEMENTS, in_pieces, log_sigmoid
 from .module import BoxLayer, Output, box_layers
 
 Loss = Callable[..., Tensor]
@@ -30,6 +30,10 @@ def exact_sum(values: Tensor) -> float:
 def _ordered_sum(values: Tensor) -> Tensor:
     """Sum over rows as `exact_sum` does, but keep the gradient."""
     return torch.stack([piece.sum(0) for piece in torch.split(values.double(), SUM_ROWS)]).sum(0)
+
+
+def _serial_rows(values: Tensor) -> int:
+    return max(1, SERIAL_ELEMENTS // max(1, values[:1].numel()))
 
 
 # -- losses: (output, target) -> one value for each row, or a scalar -----------------------------------
@@ -55,7 +59,7 @@ def focal(logits: Tensor, target: Tensor, gamma: float = 2.0) -> Tensor:
 
 def soft_f1(logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
     """Return 1 − 2 Σ w y p / (Σ w p + Σ w y), averaged over classes: a scalar."""
-    p = torch.sigmoid(logits)
+    (p,) = in_pieces(lambda piece: (torch.sigmoid(piece),), logits, rows=_serial_rows(logits))
     rows = 1.0 if weight is None else weight.reshape(-1, *[1] * (p.ndim - 1))
     hits, p, target = rows * p * target, rows * p, rows * target
     total = (_ordered_sum(p) + _ordered_sum(target)).clamp(min=torch.finfo(p.dtype).tiny)
@@ -104,7 +108,14 @@ class Objective:
 
     def __call__(self, output: Tensor, target: Tensor, weight: Tensor) -> Tensor:
         """Return weighted losses, shape (n_rows,), or a scalar where the loss only knows the whole."""
-        result = self.loss(output, target, weight=weight) if self.weighs else self.loss(output, target)
+        if self.weighs:
+            result = self.loss(output, target, weight=weight)
+        elif self.output is None:
+            result = self.loss(output, target)
+        else:
+            (result,) = in_pieces(
+                lambda *rows: (self.loss(*rows),), output, target, rows=_serial_rows(output)
+            )
         if result.ndim == 0:
             if not self.weighs and not bool((weight == 1).all()):
                 raise ValueError(

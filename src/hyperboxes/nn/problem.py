@@ -78,7 +78,9 @@ class Features:
         centre, scale = self.scaling
         places = tuple(
             np.clip(scaled(self.binning.centres(j), centre[j], scale[j]), -LARGEST_Z, LARGEST_Z)
-            for j in range(self.X.shape[1])
+            if n_bins > 1
+            else np.zeros(1)
+            for j, n_bins in enumerate(self.binning.n_bins)
         )
         return Space(self.to_standard(self.X), places)
 
@@ -153,16 +155,16 @@ class Problem:
         X = np.ascontiguousarray(self.X[part])
         return replace(self, X=X, classes=self.classes[part], weight=self.weight[part])
 
-    def folds(self, n_folds: int) -> list[tuple[Problem, Problem]]:
-        """Split into pairs of (rows to learn from, rows left out), each class evenly.
+    def fold_numbers(self, n_folds: int) -> Ints:
+        """Number the rows 0, 1, …, n_folds - 1 for cross-validation, each class evenly.
 
         Rows are in hash order, so every n-th one is a random sample that any copy of the table repeats.
         """
-        fold_of = np.zeros(len(self.classes), np.int64)
+        numbers = np.zeros(len(self.classes), np.int64)
         for label in np.unique(self.classes):
             rows = np.flatnonzero(self.classes == label)
-            fold_of[rows] = np.arange(len(rows)) % n_folds
-        return [(self.fold(fold_of != fold), self.fold(fold_of == fold)) for fold in range(n_folds)]
+            numbers[rows] = np.arange(len(rows)) % n_folds
+        return numbers
 
     @cached_property
     def features(self) -> Features:
@@ -211,6 +213,7 @@ class ClassProblem:
     limits: Limits
     seed: int
     orders: dict[int, Ints]
+    binning: Binning | None = None
 
     @cached_property
     def positive(self) -> Bools:
@@ -221,6 +224,8 @@ class ClassProblem:
     def features(self) -> Features:
         """Features with categories as places in the class's order, each a bin of its own."""
         shared = self.problem.features
+        if self.binning is not None:
+            return replace(shared, X=self.in_order(shared.X), binning=self.binning)
         if not self.orders:
             return shared
         below, above = list(shared.binning.below), list(shared.binning.above)
@@ -247,10 +252,14 @@ class ClassProblem:
         """Binned rows with blurred copies, on which crisp search scores boxes.
 
         Copies blur each row by a noise that shrinks with the number of rows, so that a bound is placed
-        where it holds for neighbours of the data too. Their weights sum to the row's.
+        where it holds for neighbours of the data too. Their weights sum to the row's. With a binning of
+        its own the problem is sharp: no copies.
         """
         problem, settings = self.problem, self.problem.settings
-        if self.orders:
+        if self.binning is not None:
+            columns = self.features.codes
+            rows = np.ascontiguousarray(columns.T)
+        elif self.orders:
             columns = self.features.blurred_codes(*problem.blur, problem.seed)
             rows = np.ascontiguousarray(columns.T)
         else:
@@ -261,6 +270,20 @@ class ClassProblem:
             self.features.binning.n_bins, problem.categorical, self.limits,
             settings.condition_price, settings.box_price, settings.min_support, self.seed,
         )  # fmt: skip
+
+    def sharpened(self, boxes: BinBoxes) -> tuple[ClassProblem, BinBoxes]:
+        """Give the problem without copies and with fine bins beside the bounds, and the boxes in these."""
+        binning = self.features.binning.sharpened(self.features.X, *boxes)
+        bounds = self.features.binning.data_bounds(*boxes)
+        return replace(self, binning=binning), BinBoxes(*binning.to_bins(*bounds))
+
+    def sharp(self) -> ClassProblem:
+        """Give the problem without copies."""
+        return replace(self, binning=self.features.binning)
+
+    def without(self, rows: Bools) -> ClassProblem:
+        """Give the problem without some rows, binned as here."""
+        return replace(self, problem=self.problem.fold(~rows), binning=self.features.binning)
 
     def holdout_task(self, rows: Problem) -> CrispTask:
         """Bin other rows in the same way, to score boxes on them."""

@@ -1,0 +1,38 @@
+# Every target makes .venv on first use and installs into it once; after that nothing is installed
+# until pyproject.toml or constraints.txt changes.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.installed
+
+.PHONY: demo test check bench images clean
+
+demo: $(READY)  ## learn, read, query and draw two models
+	$(BIN)/hyperboxes demo --output demo
+
+test: check  ## everything that must pass before a change
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)  ## speed, as ratios within one run
+	@set -e; found=; for file in benchmarks/bench_*.py; do \
+		[ -e "$$file" ] || continue; found=1; echo "== $$file"; $(BIN)/python "$$file"; \
+	done; [ -n "$$found" ] || echo "no benchmarks/bench_*.py yet"
+
+images: demo  ## refresh the picture in the README
+	mkdir -p docs/images
+	cp demo/figure1.png docs/images/figure1.png
+
+clean:  ## remove what runs leave behind; .venv stays
+	rm -rf demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hyperboxes needs Python 3.11 or newer, not " + sys.version.split()[0] + ": say make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]" -c constraints.txt
+	touch $@

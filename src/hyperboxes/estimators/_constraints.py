@@ -1,0 +1,80 @@
+"""What users forbid or require of boxes, read from estimator parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..crisp import Limits
+from ..tables import Table
+
+
+def read_limits(
+    table: Table,
+    n_classes: int,
+    *,
+    forbidden_features: Sequence[str | int],
+    required_features: Sequence[str | int],
+    monotonic_cst: Mapping[str, int] | Sequence[int] | None,
+    max_conditions: int | None,
+) -> Limits:
+    """Turn parameters into what boxes may ask; contradictions raise."""
+    names = table.feature_names
+    limits = Limits.none(len(names))
+    forbidden = _columns("forbidden_features", forbidden_features, names)
+    required = _columns("required_features", required_features, names)
+    both = sorted(set(forbidden) & set(required))
+    if both:
+        raise ValueError(f"feature {names[both[0]]!r} is both forbidden and required")
+    limits.may_low[forbidden] = limits.may_high[forbidden] = False
+    limits.required[required] = True
+    for column, sign in _signs(monotonic_cst, names).items():
+        if sign not in (-1, 0, 1):
+            raise ValueError(f"monotonic_cst of {names[column]!r} must be -1, 0 or 1, got {sign!r}")
+        if sign and n_classes > 2:
+            raise ValueError("monotonic_cst needs two classes: with more there is no one direction")
+        if sign and names[column] in table.categories:
+            raise ValueError(f"monotonic_cst names {names[column]!r}, which is categorical")
+        if sign > 0:
+            limits.may_high[column] = False
+        elif sign < 0:
+            limits.may_low[column] = False
+    if max_conditions is None:
+        return limits
+    if len(required) > max_conditions:
+        raise ValueError(f"{len(required)} required features do not fit in max_conditions={max_conditions}")
+    return replace(limits, max_conditions=int(max_conditions))
+
+
+def _signs(asked: Mapping[str, int] | Sequence[int] | None, names: tuple[str, ...]) -> dict[int, int]:
+    """Read the direction of each feature that has one."""
+    if asked is None:
+        return {}
+    if isinstance(asked, Mapping):
+        return dict(zip(_columns("monotonic_cst", asked, names), asked.values(), strict=True))
+    signs = np.asarray(asked)
+    if signs.shape != (len(names),):
+        raise ValueError(
+            f"monotonic_cst has shape {signs.shape}; give one of -1, 0, 1 for each of {len(names)} features"
+        )
+    return dict(enumerate(signs.tolist()))
+
+
+def _columns(parameter: str, asked: Iterable[Any], names: tuple[str, ...]) -> list[int]:
+    """Read names or positions as positions."""
+    columns = []
+    for item in asked:
+        if isinstance(item, str):
+            if item not in names:
+                raise ValueError(f"{parameter} names {item!r}; the features are {list(names)}")
+            columns.append(names.index(item))
+        elif isinstance(item, int | np.integer) and -len(names) <= item < len(names):
+            columns.append(int(item) % len(names))
+        else:
+            raise ValueError(
+                f"{parameter} has {item!r}; give names or positions of the {len(names)} features"
+            )
+    return columns
