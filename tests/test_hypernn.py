@@ -145,7 +145,9 @@ print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())
 def test_same_seed_same_file_bytes_at_one_and_two_threads(tmp_path, data, options):
     def digest(number, **environment):
         script = [sys.executable, "-c", SCRIPT, str(tmp_path / f"{number}.boxes.json"), data, repr(options)]
-        done = subprocess.run(script, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            script, env={**os.environ, **environment}, capture_output=True, text=True, check=True
+        )
         return done.stdout
 
     one = digest(1, OMP_NUM_THREADS="1", PYTHONHASHSEED="1")
@@ -310,7 +312,9 @@ def patients(n=300, seed=0):
         {
             "age": draw.integers(20, 90, n),
             "sex": pd.Categorical(draw.choice(["f", "m"], n)),
-            "stage": pd.Categorical(draw.choice(["I", "II", "III"], n), categories=["I", "II", "III"], ordered=True),
+            "stage": pd.Categorical(
+                draw.choice(["I", "II", "III"], n), categories=["I", "II", "III"], ordered=True
+            ),
             "site": pd.Categorical(draw.choice(list("abcde"), n)),
             "smoker": draw.random(n) < 0.4,
             "marker": pd.array(np.where(draw.random(n) < 0.2, np.nan, draw.normal(size=n))).astype("Float64"),
@@ -344,7 +348,7 @@ def test_missing_values_are_kept_out_by_a_restricted_feature_only():
 
 
 def test_informative_missingness_can_be_used():
-    X, y = planted([{0: (0.0, 1.0)}], 400, 2, 0)
+    X, _ = planted([], 400, 2, 0)
     X[:, 1] = np.where(np.arange(400) % 2, X[:, 1], np.nan)
     model = small(1).fit(X, ~np.isnan(X[:, 1]))
     assert f1_score(~np.isnan(X[:, 1]), model.predict(X)) > 0.6
@@ -386,9 +390,14 @@ def test_memory_layout_and_type_do_not_matter_and_input_is_unchanged(layout):
     X = draw.integers(0, 2 if layout == "bool" else 20, size=(200, 3)).astype(float)
     y = X[:, 0] > X[:, 0].mean()
     same = {
-        "C": X.copy(order="C"), "F": X.copy(order="F"), "strided": np.repeat(X, 2, axis=1)[:, ::2][::-1][::-1],
-        "readonly": X.copy(), "float32": X.astype(np.float32), "int8": X.astype(np.int8), "bool": X.astype(bool),
-    }[layout]  # fmt: skip
+        "C": X.copy(order="C"),
+        "F": X.copy(order="F"),
+        "strided": np.repeat(X, 2, axis=1)[:, ::2][::-1][::-1],
+        "readonly": X.copy(),
+        "float32": X.astype(np.float32),
+        "int8": X.astype(np.int8),
+        "bool": X.astype(bool),
+    }[layout]
     if layout == "readonly":
         same.flags.writeable = False
     before = same.tobytes()
@@ -412,7 +421,12 @@ X4, Y4 = blobs(60, classes=2)
         (np.where(np.eye(60, 4) * np.eye(60, 4) > 0, np.inf, X4), Y4, ValueError, "column 'x0', row 0"),
         ([["1", "2"], ["3", "4"]], [0, 1], ValueError, "'x0' holds text"),
         (pd.DataFrame({"a": ["1", "2"]}), [0, 1], ValueError, "'a' holds text"),
-        (pd.DataFrame({"a": [1.0, 2.0], "when": pd.to_datetime(["2020", "2021"])}), [0, 1], TypeError, "'when'"),
+        (
+            pd.DataFrame({"a": [1.0, 2.0], "when": pd.to_datetime(["2020", "2021"])}),
+            [0, 1],
+            TypeError,
+            "'when'",
+        ),
         (pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"]), [0, 1], ValueError, r"\['a'\]"),
         (X4 * 1j, Y4, ValueError, "Complex data not supported"),
         (X4, Y4[:-1], ValueError, "inconsistent"),
@@ -447,7 +461,7 @@ def test_one_class_is_learned_with_a_warning():
 
 
 def test_weights_must_not_be_negative_or_all_zero():
-    with pytest.raises(ValueError, match="[Nn]egative"):
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
         small().fit(X4, Y4, sample_weight=np.full(60, -1.0))
     with pytest.raises(ValueError, match="non-zero"):
         small().fit(X4, Y4, sample_weight=np.zeros(60))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ MAX_BINS = 250
 COARSE_BINS = 64
 #: A quarter gap below this is no longer a normal float64; such neighbours separate as they are.
 SMALLEST_GAP = 1e-300
+
+#: Arithmetic of our own for decimals: a caller may have set the precision or the traps of its thread.
+DECIMALS = Context(prec=60, rounding=ROUND_HALF_EVEN, traps=[])
 
 #: Positions to cut after, from (feature, sorted known cells, distinct values).
 Cuts = Callable[[int, NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]]
@@ -46,7 +49,10 @@ class Binning:
         return cls._at_cuts(X, lambda j, known, values: _quantile_cuts(known, values, max_bins))
 
     def sharpened(self, X: NDArray[np.float64], first: NDArray[np.int64], last: NDArray[np.int64]) -> Binning:
-        """Cut anew: finely in the two bins beside each bound of the given boxes, coarsely elsewhere."""
+        """Cut anew: finely in the two bins beside each bound of the given boxes, coarsely elsewhere.
+
+        The bounds themselves stay cuts, so the boxes hold the same rows of ``X`` as before.
+        """
 
         def cuts(j: int, known: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.int64]:
             if len(values) <= MAX_BINS:
@@ -56,13 +62,16 @@ class Binning:
             coarse = _quantile_cuts(known, values, COARSE_BINS)
             if not len(bounds):
                 return coarse
-            edge = np.searchsorted(values, np.concatenate([[-np.inf], self.below[j], [np.inf]]))
+            # Each cut as a position among these values, which may lack those that it was made of.
+            edge = np.searchsorted(values, np.concatenate([[-np.inf], self.below[j], [np.inf]]), "right") - 1
             fine = np.unique(np.concatenate([np.arange(edge[c], edge[c + 2]) for c in bounds]))
-            fine = fine[fine < len(values) - 1]
-            room = MAX_BINS - 1 - len(coarse)
-            if len(fine) > room:
-                fine = fine[np.arange(room) * len(fine) // room]
-            return np.unique(np.concatenate([coarse, fine]))
+            kept = edge[bounds + 1]
+            for more in (coarse, fine):
+                more = np.setdiff1d(more, kept)
+                room = min(MAX_BINS - 1 - len(kept), len(more))
+                kept = np.concatenate([kept, more[np.arange(room) * len(more) // max(room, 1)]])
+            kept = np.unique(kept)
+            return kept[(kept >= 0) & (kept < len(values) - 1)]
 
         return self._at_cuts(X, cuts)
 
@@ -102,7 +111,8 @@ class Binning:
         return codes
 
     def _middles(self, feature: int) -> NDArray[np.float64]:
-        # Halving first: the sum of two large values overflows. Rounding may reach `above`, which must stay over it.
+        # Halving first: the sum of two large values overflows. Rounding may reach `above`, which must
+        # stay over it.
         middle = self.below[feature] / 2 + self.above[feature] / 2
         return np.clip(middle, self.below[feature], np.nextafter(self.above[feature], -np.inf))
 
@@ -140,7 +150,7 @@ class Binning:
     def to_bins(
         self, lower: NDArray[np.float64], upper: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give the bins whose data lie inside bounds in table units: (first, last), as kernels take them."""
+        """Give the bins that bounds in table units reach into: (first, last), as kernels take them."""
         first = np.zeros(lower.shape, np.int64)
         last = np.zeros(lower.shape, np.int64)
         for j in range(lower.shape[1]):
@@ -182,7 +192,7 @@ def snap(below: float, above: float, integer: bool, *, up: bool) -> float:
         start = -math.floor(math.log10(quarter)) - 2
         for digits in range(start, start + 5):
             # Decimal rounding is exact, so equal gaps always give equal bounds.
-            rounded = float(round(Decimal(centre), digits))
+            rounded = float(Decimal(centre).quantize(Decimal((0, (1,), -digits)), context=DECIMALS))
             if below + quarter <= rounded <= above - quarter and below < rounded < above:
                 return rounded
     return above if up else below

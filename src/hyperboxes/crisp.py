@@ -113,16 +113,29 @@ class CrispTask:
 
 
 def polish(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
-    """Move bounds, open and close sides, as long as the penalised F1 rises."""
+    """Move bounds, open and close sides, as long as the penalised F1 rises.
+
+    Sides that may not be closed are opened first; then the penalised F1 never falls, unless conditions
+    are too many or a required one is missing.
+    """
     if not len(boxes.first):
         return boxes
-    moved, limits = boxes.copy(), task.limits
+    limits = task.limits
+    moved = _open_forbidden(task, boxes)
     kernels.polish(
         task.rows, task.columns, task.positive, task.weight, task.n_bins, task.categorical,
         limits.may_low, limits.may_high, limits.required, limits.max_conditions,
         task.condition_price, task.box_price, *moved, task.max_sweeps, task.max_moves, task.seed,
     )  # fmt: skip
     return moved
+
+
+def _open_forbidden(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
+    """Give a copy in which every side is open that must be."""
+    first = np.where(task.limits.may_low, boxes.first, 0)
+    last = np.where(task.limits.may_high, boxes.last, kernels.MISSING)
+    last = np.where(first > 0, np.minimum(last, task.n_bins - 1), last)
+    return BinBoxes(first, np.where((first == 0) & (last >= task.n_bins - 1), kernels.MISSING, last))
 
 
 def select(task: CrispTask, pool: BinBoxes, max_boxes: int) -> BinBoxes:
@@ -145,10 +158,11 @@ def _worth(task: CrispTask, boxes: BinBoxes) -> Floats:
 def drop_idle(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
     """Drop boxes that do not pay their price or hold too few rows, the idlest first, polishing the rest."""
     while len(boxes.first):
-        small = task.support(boxes) < task.min_support
-        if small.any():
-            boxes = polish(task, boxes.take(~small))
-            continue
+        if task.min_support > 0:
+            small = task.support(boxes) < task.min_support
+            if small.any():
+                boxes = polish(task, boxes.take(~small))
+                continue
         worth = _worth(task, boxes)
         if len(worth) == 1 or worth.min() >= 0:
             break

@@ -166,7 +166,8 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
         if strange.any():
             row = int(np.flatnonzero(strange)[0])
             raise ValueError(
-                f"y, row {row} is {labels.tolist()[row]!r}, which is not among the classes {self.classes_.tolist()}"
+                f"y, row {row} is {labels.tolist()[row]!r}, "
+                f"which is not among the classes {self.classes_.tolist()}"
             )
         weight = _check_sample_weight(sample_weight, table.matrix, dtype=np.float64, ensure_non_negative=True)
         return table, codes, self._weigh_classes(codes, weight)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..boxes import Boxes, Label
@@ -123,7 +123,10 @@ class HyperNNClassifier(BoxClassifier):
         "positive_label": [None, str, Real, "boolean"],
         "class_weight": [None, dict, StrOptions({"balanced"})],
         "max_conditions": [None, Interval(Integral, 1, None, closed="left")],
-        "min_support": [Interval(Integral, 0, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
+        "min_support": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+        ],
         "condition_price": [None, Interval(Real, 0, None, closed="left")],
         "box_price": [None, Interval(Real, 0, None, closed="left")],
         "monotonic_cst": [None, dict, "array-like"],
@@ -223,10 +226,18 @@ class HyperNNClassifier(BoxClassifier):
             return None
         network = import_network()
         return network.torch_descent(
-            None if self.recipe == "paper" else settings, n_rows, loss=self.loss,
-            regularizers=self.regularizers, optimizer=self.optimizer, learning_rate=self.learning_rate, batch_size=self.batch_size,
-            max_epochs=self.max_iter, device=self.device, progress=self.verbose, seed=seed,
-        )  # fmt: skip
+            None if self.recipe == "paper" else settings,
+            n_rows,
+            loss=self.loss,
+            regularizers=self.regularizers,
+            optimizer=self.optimizer,
+            learning_rate=self.learning_rate,
+            batch_size=self.batch_size,
+            max_epochs=self.max_iter,
+            device=self.device,
+            progress=self.verbose,
+            seed=seed,
+        )
 
     def _plain_labels(self) -> NDArray[Any]:
         """Class labels as Boxes takes them."""

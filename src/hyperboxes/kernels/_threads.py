@@ -21,7 +21,7 @@ def n_threads() -> int:
     except AttributeError:  # not on this platform
         cores = os.cpu_count() or 1
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    return max(1, min(cores, int(asked))) if asked.isdigit() else cores
+    return max(1, min(cores, int(asked))) if asked.isdecimal() else cores
 
 
 def run(function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:

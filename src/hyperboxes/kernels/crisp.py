@@ -10,8 +10,9 @@ The objective is the F1 score less what conditions and boxes cost, in rows put r
 
 P the weight of the positives. A change raises F exactly if 2 dTP - F (dTP + dFP) > 0: with F fixed, every
 positive is worth 2 - F and every negative costs F, and the best interval of one feature, all else
-fixed, is a maximum-sum interval over its bins (Dinkelbach's method around Kadane's scan). Each
-proposal is then judged by J itself, so that no move ever lowers it.
+fixed, is a maximum-sum interval over its bins (Dinkelbach's method around Kadane's scan). With prices, F
+there becomes the F1 that an interval of so many conditions must reach to raise J, so an interval that
+raises J is found whenever there is one. Each proposal is then judged by J itself: no move lowers it.
 """
 
 from __future__ import annotations
@@ -128,40 +129,54 @@ def _histogram(rows, first, last, violations, cover, positive, weight, gain, los
 
 @numba.njit(cache=True, nogil=True)
 def _best_interval(  # type: ignore[no-untyped-def]
-    gain, loss, n_bins, worth, cost, price, categorical, may_low, may_high, required, allowance
+    gain, loss, n_bins, needed, price, size, categorical, may_low, may_high, required, allowance
 ):
-    """Best interval of one feature: (value, first, last).
+    """Best interval of one feature: (value, first, last, gain, loss), the last two summed over it.
 
-    ``allowance`` is how many conditions the feature may have; the four kinds of interval (open, closed
-    below, closed above, closed on both sides) are compared with their prices paid.
+    An interval of c conditions that sums to (G, L) has the value 2 G - (needed + c price) (G + L + size):
+    ``needed`` is the F1 that the boxes must reach if the feature is open, ``price`` what a condition adds
+    to it, ``size`` is TP + FP + P without this feature's rows. ``allowance`` is how many conditions the
+    feature may have; the four kinds of interval (open, closed below, above, on both sides) are compared.
     """
-    total = 0.0
+    total_gain, total_loss = 0.0, 0.0
     for b in range(n_bins):
-        total += worth * gain[b] - cost * loss[b]
-    best, low, high = -np.inf, 0, MISSING
+        total_gain += gain[b]
+        total_loss += loss[b]
+    best, low, high, best_gain, best_loss = -np.inf, 0, MISSING, 0.0, 0.0
     if not required:
-        best = total + worth * gain[MISSING] - cost * loss[MISSING]
+        best_gain, best_loss = total_gain + gain[MISSING], total_loss + loss[MISSING]
+        best = 2 * best_gain - needed * (best_gain + best_loss + size)
     if allowance < 1 or n_bins < 2:
-        return best, low, high
+        return best, low, high, best_gain, best_loss
     # Closed on both sides costs one condition only for a set of categories.
-    both = price if categorical else 2 * price
+    one = needed + price
+    both = one if categorical else needed + 2 * price
     both_allowed = may_low and may_high and (categorical or allowance >= 2)
-    prefix = 0.0  # sum of bins before b
-    least, least_at = 0.0, 0  # smallest prefix before b that starts at a closed side
-    have_least = False
+    before_gain, before_loss = 0.0, 0.0  # sums of the bins before b
+    least, least_at, least_gain, least_loss = np.inf, 0, 0.0, 0.0  # the worst such sum to leave out
     for b in range(n_bins):
         if b > 0:
-            if may_low and total - prefix - price > best:
-                best, low, high = total - prefix - price, b, n_bins - 1
-            if not have_least or prefix < least:
-                least, least_at, have_least = prefix, b, True
-        prefix += worth * gain[b] - cost * loss[b]
+            if may_low:
+                g, m = total_gain - before_gain, total_loss - before_loss
+                value = 2 * g - one * (g + m + size)
+                if value > best:
+                    best, low, high, best_gain, best_loss = value, b, n_bins - 1, g, m
+            before = 2 * before_gain - both * (before_gain + before_loss)
+            if before < least:
+                least, least_at, least_gain, least_loss = before, b, before_gain, before_loss
+        before_gain += gain[b]
+        before_loss += loss[b]
         if b < n_bins - 1:
-            if may_high and prefix - price > best:
-                best, low, high = prefix - price, 0, b
-            if both_allowed and have_least and prefix - least - both > best:
-                best, low, high = prefix - least - both, least_at, b
-    return best, low, high
+            if may_high:
+                value = 2 * before_gain - one * (before_gain + before_loss + size)
+                if value > best:
+                    best, low, high, best_gain, best_loss = value, 0, b, before_gain, before_loss
+            if both_allowed and b > 0:
+                value = 2 * before_gain - both * (before_gain + before_loss + size) - least
+                if value > best:
+                    best, low, high = value, least_at, b
+                    best_gain, best_loss = before_gain - least_gain, before_loss - least_loss
+    return best, low, high, best_gain, best_loss
 
 
 @numba.njit(cache=True, nogil=True)
@@ -235,6 +250,16 @@ def _move(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
+def _count_owed(first, last, n_bins, may_low, may_high, required):  # type: ignore[no-untyped-def]
+    """Count the required features that a box leaves open although it could restrict them."""
+    owed = 0
+    for j in range(len(n_bins)):
+        if required[j] and first[j] == 0 and last[j] == MISSING:
+            owed += int(n_bins[j] > 1 and (may_low[j] or may_high[j]))
+    return owed
+
+
+@numba.njit(cache=True, nogil=True)
 def polish(  # type: ignore[no-untyped-def]
     rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
     condition_price, box_price, first, last, max_sweeps, max_moves, seed,
@@ -257,47 +282,59 @@ def polish(  # type: ignore[no-untyped-def]
     state = np.array([np.uint64(seed)], np.uint64)
     order = np.arange(n_boxes)
     conditions = count_conditions(first, last, n_bins, categorical)
+    count_violations(columns, first, last, violations, cover)
+    condition_unit = condition_price / (2 * total)
+    n_moves = 0
+    settled = np.full(n_boxes, -1)  # how many moves there had been when a box last had none to make
     for _ in range(max_sweeps):
-        count_violations(columns, first, last, violations, cover)
         true, false = _covered_weight(cover, positive, weight)
         for r in range(n_boxes - 1, 0, -1):
             s = draw(state, r + 1)
             order[r], order[s] = order[s], order[r]
-        moved = False
+        earlier_moves = n_moves
         for k in order:
+            if settled[k] == n_moves:
+                continue
             _histogram(rows, first[k], last[k], violations[k], cover, positive, weight, gain, loss)
+            # Rows that only this box holds: inside it, so every feature's interval sums to them.
+            own_true = gain[0, first[k, 0] : last[k, 0] + 1].sum()
+            own_false = loss[0, first[k, 0] : last[k, 0] + 1].sum()
             for _ in range(max_moves):
                 price = condition_price * conditions.sum() + box_price * n_boxes
                 value = _value(true, false, total, price)
-                cost = _value(true, false, total, 0.0)
-                worth = 2 - cost
-                # What a condition costs on the scale of worth and cost.
-                marginal = condition_price * (true + false + total) / (2 * total)
+                f1 = _value(true, false, total, 0.0)
+                size = true - own_true + false - own_false + total
                 best, feature, low, high = SMALLEST_GAIN, -1, 0, MISSING
                 forced = False
-                over = conditions[k] > max_conditions
+                owed = _count_owed(first[k], last[k], n_bins, may_low, may_high, required)
+                over = conditions[k] + owed > max_conditions
                 for j in range(d):
                     held = _price_of(first[k, j], last[k, j], n_bins[j], categorical[j])
-                    allowance = max_conditions - (conditions[k] - held)
+                    must = over or (required[j] and held == 0)
+                    allowance = max_conditions - (conditions[k] - held) - (owed - int(must and not over))
                     if over:  # one condition less, wherever it hurts least
                         if held == 0:
                             continue
                         allowance = held - 1
-                    proposed, a, b = _best_interval(
-                        gain[j], loss[j], n_bins[j], worth, cost, marginal,
+                    proposed, a, b, new_true, new_false = _best_interval(
+                        gain[j], loss[j], n_bins[j], f1 - held * condition_unit, condition_unit, size,
                         categorical[j], may_low[j], may_high[j], required[j], allowance,
                     )  # fmt: skip
                     if proposed == -np.inf:
                         continue
-                    more_true = gain[j, a : b + 1].sum() - gain[j, first[k, j] : last[k, j] + 1].sum()
-                    more_false = loss[j, a : b + 1].sum() - loss[j, first[k, j] : last[k, j] + 1].sum()
                     more_price = condition_price * (_price_of(a, b, n_bins[j], categorical[j]) - held)
-                    change = _value(true + more_true, false + more_false, total, price + more_price) - value
-                    must = over or (required[j] and held == 0)
+                    change = (
+                        _value(
+                            true - own_true + new_true, false - own_false + new_false,
+                            total, price + more_price,
+                        )
+                        - value
+                    )  # fmt: skip
                     if (must and not forced) or ((must or not forced) and change > best):
                         best, feature, low, high = change, j, a, b
                         forced = forced or must
                 if feature < 0:
+                    settled[k] = n_moves
                     break
                 if high != MISSING and not categorical[feature]:
                     low, high = _centre_in_gap(gain[feature], loss[feature], n_bins[feature], low, high)
@@ -309,14 +346,30 @@ def polish(  # type: ignore[no-untyped-def]
                     positive, weight, gain, loss,
                 )  # fmt: skip
                 conditions[k] += _price_of(low, high, n_bins[feature], categorical[feature])
-                true += more_true
-                false += more_false
-                moved = True
-        if not moved:
+                true, own_true = true + more_true, own_true + more_true
+                false, own_false = false + more_false, own_false + more_false
+                n_moves += 1
+        if n_moves == earlier_moves:
             break
-    count_violations(columns, first, last, violations, cover)
     true, false = _covered_weight(cover, positive, weight)
     return _value(true, false, total, condition_price * conditions.sum() + box_price * n_boxes)
+
+
+@numba.njit(cache=True, nogil=True)
+def _list_rows(inside):  # type: ignore[no-untyped-def]
+    """List the rows of each box: box k holds ``held[start[k] : start[k + 1]]``."""
+    n_boxes, n = inside.shape
+    start = np.zeros(n_boxes + 1, np.int64)
+    for k in range(n_boxes):
+        start[k + 1] = start[k] + inside[k].sum()
+    held = np.empty(start[n_boxes], np.int32)
+    for k in range(n_boxes):
+        r = start[k]
+        for i in range(n):
+            if inside[k, i]:
+                held[r] = i
+                r += 1
+    return start, held
 
 
 @numba.njit(cache=True, nogil=True)
@@ -329,6 +382,7 @@ def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: igno
     n_boxes, n = inside.shape
     chosen = np.zeros(n_boxes, np.bool_)
     cover = np.zeros(n, np.int16)
+    start, held = _list_rows(inside)
     total, true, false, paid = 0.0, 0.0, 0.0, 0.0
     for i in range(n):
         if positive[i]:
@@ -340,8 +394,8 @@ def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: igno
             for k in range(n_boxes):
                 if chosen[k]:
                     less_true, less_false = 0.0, 0.0
-                    for i in range(n):
-                        if inside[k, i] and cover[i] == 1:
+                    for i in held[start[k] : start[k + 1]]:
+                        if cover[i] == 1:
                             if positive[i]:
                                 less_true += weight[i]
                             else:
@@ -353,21 +407,20 @@ def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: igno
                 break
             chosen[taken] = False
             paid -= price[taken]
-            for i in range(n):
-                if inside[taken, i]:
-                    cover[i] -= 1
-                    if cover[i] == 0:
-                        if positive[i]:
-                            true -= weight[i]
-                        else:
-                            false -= weight[i]
+            for i in held[start[taken] : start[taken + 1]]:
+                cover[i] -= 1
+                if cover[i] == 0:
+                    if positive[i]:
+                        true -= weight[i]
+                    else:
+                        false -= weight[i]
         best, put = _value(true, false, total, paid) + SMALLEST_GAIN, -1
         for k in range(n_boxes):
             if chosen[k]:
                 continue
             more_true, more_false = 0.0, 0.0
-            for i in range(n):
-                if inside[k, i] and cover[i] == 0:
+            for i in held[start[k] : start[k + 1]]:
+                if cover[i] == 0:
                     if positive[i]:
                         more_true += weight[i]
                     else:
@@ -378,14 +431,13 @@ def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: igno
         if put >= 0:
             chosen[put] = True
             paid += price[put]
-            for i in range(n):
-                if inside[put, i]:
-                    if cover[i] == 0:
-                        if positive[i]:
-                            true += weight[i]
-                        else:
-                            false += weight[i]
-                    cover[i] += 1
+            for i in held[start[put] : start[put + 1]]:
+                if cover[i] == 0:
+                    if positive[i]:
+                        true += weight[i]
+                    else:
+                        false += weight[i]
+                cover[i] += 1
         if put == taken:
             break
     return chosen

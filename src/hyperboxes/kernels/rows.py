@@ -54,7 +54,8 @@ def canonical_rows(
     groups = np.ascontiguousarray(group[kept])
     hashes = np.empty(len(kept), np.uint64)
     _hash_rows(view, groups, hashes)
-    order = np.argsort(hashes, kind="stable")
+    # By weight among equal rows: the sum of their weights must not depend on the order they came in.
+    order = np.lexsort((weight[kept], hashes))
     same = np.zeros(len(kept), np.bool_)
     if len(kept):
         _same_as_previous(view, groups, order, same)

@@ -124,9 +124,9 @@ def fit_hypernn(
 
 def compiled_descent(starts: Sequence[Start]) -> tuple[list[Bounds], History]:
     """Run the gradient stage in compiled code, starts side by side in threads."""
-    histories = [np.zeros((HISTORY_POINTS, 3)) for _ in starts]
-    bounds = run(lambda job: _descend(*job), list(zip(starts, histories, strict=True)))
     n_steps = starts[0].view.problem.settings.n_steps if starts else 0
+    histories = [np.zeros((min(HISTORY_POINTS, n_steps), 3)) for _ in starts]
+    bounds = run(lambda job: _descend(*job), list(zip(starts, histories, strict=True)))
     mean = np.mean(histories, axis=0) if histories else np.zeros((0, 3))
     step = (np.arange(len(mean)) + 1) * n_steps / max(len(mean), 1)
     return bounds, {"step": step, "loss": mean[:, 0], "f1": mean[:, 1], "temperature": mean[:, 2]}
@@ -168,7 +168,8 @@ def _finish(view: ClassProblem, trained: list[BinBoxes], max_boxes: int) -> tupl
     starts = [*trained, blurred]
     if _holds_better(view, starts, blurred, max_boxes):
         return _learn_sharp(view.sharp(), starts, max_boxes)
-    return view, blurred
+    # Copies count towards the support that search asks for; what is promised is rows.
+    return view, blurred.take(view.sharp().task.support(blurred) >= view.problem.settings.min_support)
 
 
 def _learn_sharp(view: ClassProblem, starts: list[BinBoxes], max_boxes: int) -> tuple[ClassProblem, BinBoxes]:
@@ -225,7 +226,7 @@ def choose_size(view: ClassProblem) -> int:
     for fold in range(AUTO_FOLDS):
         train, test = view.problem.fold(fold_of != fold), view.problem.fold(fold_of == fold)
         hits = train.classes == view.target
-        if hits.any() and not hits.all():
+        if hits.any() and not hits.all() and (test.classes == view.target).any():
             folds.append((train.for_class(view.target, view.limits, view.seed), test))
     best_score, best_size, misses = -1.0, 1, 0
     for size in AUTO_SIZES:
@@ -251,7 +252,7 @@ def _validated(view: ClassProblem, rows: Problem, size: int) -> float:
 def _starts(view: ClassProblem, n_boxes: int, given: Boxes | None, warm: Boxes | None) -> list[Start]:
     """Make the starts of one class: the given boxes if there are any, else those of the recipe."""
     space = view.features.standard_space
-    starts = []
+    starts: list[Start] = []
     for boxes in (given, warm):
         if boxes is not None:
             bounds = view.soft_bounds(space, view.from_boxes(boxes))
@@ -297,12 +298,12 @@ def _assemble(
     for view, binned in found:
         binning = view.features.binning
         for first, last in zip(binned.first, binned.last, strict=True):
-            for j in np.flatnonzero((first > 0) | (last != MISSING)):
+            for j in np.flatnonzero((first > 0) | (last != MISSING)).tolist():
                 low, high = binning.lower_bound(j, first[j]), binning.upper_bound(j, last[j])
                 if names[j] in allowed:
                     n_known = len(table.categories[names[j]])
                     place = np.full(n_known, np.nan)
-                    order = view.orders.get(int(j), np.arange(n_known))
+                    order = view.orders.get(j, np.arange(n_known))
                     place[: len(order)] = order
                     allowed[names[j]][box] = (place >= low) & (place <= high)
                 else:

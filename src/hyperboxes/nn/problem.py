@@ -48,6 +48,8 @@ class Space(NamedTuple):
         first = np.zeros(lower.shape, np.int64)
         last = np.zeros(lower.shape, np.int64)
         for j, place in enumerate(self.places):
+            if len(place) == 1:  # a constant cannot be missed, wherever its one bin is said to lie
+                continue
             first[:, j] = np.searchsorted(place, lower[:, j], side="left")
             last[:, j] = np.searchsorted(place, upper[:, j], side="right") - 1
         return first, last
@@ -301,14 +303,15 @@ class ClassProblem:
 
     def from_boxes(self, boxes: Boxes) -> BinBoxes:
         """Read boxes in table units as bins; a set of categories becomes the interval that spans it."""
-        first, last = self.features.binning.to_bins(boxes.lower, boxes.upper)
-        for column, place in self.orders.items():
-            allowed = boxes.allowed[boxes.feature_names[column]]
+        lower, upper = boxes.lower.copy(), boxes.upper.copy()
+        for name, allowed in boxes.allowed.items():
+            column = boxes.feature_names.index(name)
+            place = self.orders.get(column, np.arange(allowed.shape[1]))
             for box in np.flatnonzero(~allowed.all(axis=1)):
                 places = place[np.flatnonzero(allowed[box][: len(place)])]
                 if len(places):
-                    first[box, column], last[box, column] = places.min(), places.max()
-        return BinBoxes(first, last)
+                    lower[box, column], upper[box, column] = places.min(), places.max()
+        return BinBoxes(*self.features.binning.to_bins(lower, upper))
 
     def soft_bounds(self, space: Space, boxes: BinBoxes) -> tuple[Floats32, Floats32]:
         """Place bins in the coordinates of a space, sides that are open just beyond the data."""
