@@ -158,7 +158,9 @@ class Binning:
             last[:, j] = np.searchsorted(self.above[j], upper[:, j], side="right")
         return self.normalise(first, last)
 
-    def normalise(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def normalise(
+        self, first: NDArray[np.int64], last: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Clip to existing bins, give crossed intervals one bin, and mark what covers all as unrestricted."""
         ends = self.n_bins - 1
         first, last = np.clip(first, 0, ends), np.clip(last, 0, ends)
@@ -168,7 +170,9 @@ class Binning:
         return np.ascontiguousarray(first), np.ascontiguousarray(np.where(whole, MISSING, last))
 
 
-def _quantile_cuts(known: NDArray[np.float64], values: NDArray[np.float64], max_bins: int) -> NDArray[np.int64]:
+def _quantile_cuts(
+    known: NDArray[np.float64], values: NDArray[np.float64], max_bins: int
+) -> NDArray[np.int64]:
     """Positions among the distinct values after which to cut: everywhere, or at quantiles of the rows."""
     if len(values) <= max_bins:
         return np.arange(max(len(values) - 1, 0))

@@ -109,7 +109,7 @@ class CrispTask:
         n = self.columns.shape[1]
         violations = np.zeros((len(boxes.first), n), np.int16)
         kernels.count_violations(self.columns, *boxes, violations, np.zeros(n, np.int16))
-        return violations == 0
+        return np.asarray(violations == 0)
 
 
 def polish(task: CrispTask, boxes: BinBoxes) -> BinBoxes:

@@ -80,7 +80,9 @@ class Explanation:
         change = self.smallest_change
         if change is not None:
             verb = "enter" if change.enters else "leave"
-            moves = ", ".join(f"{format_name(name)} to {_show(value)}" for name, value in change.values.items())
+            moves = ", ".join(
+                f"{format_name(name)} to {_show(value)}" for name, value in change.values.items()
+            )
             lines.append(f"  to get {change.prediction!r}, {verb} box {change.box}: change {moves}")
         return "\n".join(lines)
 
@@ -101,20 +103,25 @@ def explain(boxes: Boxes, row: ArrayLike, scale: NDArray[np.float64] | None = No
     scale = np.ones(boxes.n_features) if scale is None else np.asarray(scale, dtype=np.float64)
     decided = int(boxes.decide(cells)[0])
     held = int(boxes.apply(cells)[0])
-    margins = () if decided < 0 else tuple(_margin(boxes, decided, c, cells[0]) for c in boxes.conditions(decided))
+    conditions = [] if decided < 0 else boxes.conditions(decided)
+    margins = tuple(_margin(boxes, condition, cells[0]) for condition in conditions)
     changes = []
     if held >= 0:
         changes += [_escape(boxes, held, condition, cells, scale) for condition in boxes.conditions(held)]
     inside = boxes.contains(cells)[0]
-    changes += [_enter(boxes, box, cells, scale) for box in np.flatnonzero(~inside)]
+    changes += [_enter(boxes, box, cells, scale) for box in np.flatnonzero(~inside).tolist()]
     changes.sort(key=lambda change: change.distance)
     prediction = boxes.predict(cells)[0]
     return Explanation(_plain(prediction), decided if decided >= 0 else None, margins, tuple(changes))
 
 
 def _one_row(boxes: Boxes, row: ArrayLike) -> NDArray[np.float64]:
-    if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1):
-        row = np.asarray(row, dtype=object if boxes.categories else None).reshape(1, -1)
+    if isinstance(row, np.ndarray) and row.ndim == 1:
+        row = row.reshape(1, -1)
+    elif isinstance(row, list | tuple) and not any(
+        isinstance(cell, list | tuple | np.ndarray) for cell in row
+    ):
+        row = [row]
     cells = boxes._matrix(row).astype(np.float64)
     if len(cells) != 1:
         raise ValueError(f"explain takes one row, got {len(cells)}: call it row by row")
@@ -122,31 +129,40 @@ def _one_row(boxes: Boxes, row: ArrayLike) -> NDArray[np.float64]:
 
 
 def _value(boxes: Boxes, condition: Condition, cells: NDArray[np.float64]) -> Any:
-    """The row's value as a person would write it; None if missing or an unknown category."""
+    """Give the row's value as a person would write it; None if missing or an unknown category."""
     cell = float(cells[condition.feature])
     if math.isnan(cell):
         return None
     if condition.categories is None:
         return cell
     known = boxes.categories[condition.name]
-    return known[int(cell)] if 0 <= cell < len(known) else None
+    return known[int(cell)] if cell in range(len(known)) else None
 
 
-def _margin(boxes: Boxes, box: int, condition: Condition, cells: NDArray[np.float64]) -> Margin:
+def _margin(boxes: Boxes, condition: Condition, cells: NDArray[np.float64]) -> Margin:
     value = _value(boxes, condition, cells)
     if condition.categories is not None:
         return Margin(condition, value, value in condition.categories, math.nan, math.nan)
     cell = float(cells[condition.feature])
     holds = condition.lower <= cell <= condition.upper
-    return Margin(condition, value, holds, cell - condition.lower, condition.upper - cell)
+    return Margin(condition, value, holds, *_distances(condition, cell))
+
+
+def _distances(condition: Condition, cell: float) -> tuple[float, float]:
+    """Give the distances to the bounds; an open side is infinitely far even from an infinite value."""
+    if math.isnan(cell):
+        return math.nan, math.nan
+    to_lower = cell - condition.lower if math.isfinite(condition.lower) else math.inf
+    to_upper = condition.upper - cell if math.isfinite(condition.upper) else math.inf
+    return to_lower, to_upper
 
 
 def _enter(boxes: Boxes, box: int, cells: NDArray[np.float64], scale: NDArray[np.float64]) -> Change:
     """Move every violated value just onto the nearest bound, or to the first admitted category."""
     moved, values, distance = cells.copy(), {}, 0.0
-    for condition in boxes.conditions(int(box)):
-        cell = cells[0, condition.feature]
-        margin = _margin(boxes, int(box), condition, cells[0])
+    for condition in boxes.conditions(box):
+        cell = float(cells[0, condition.feature])
+        margin = _margin(boxes, condition, cells[0])
         if margin.holds:
             continue
         if condition.categories is not None:
@@ -157,9 +173,9 @@ def _enter(boxes: Boxes, box: int, cells: NDArray[np.float64], scale: NDArray[np
             if not math.isfinite(target):
                 target = condition.upper
             moved[0, condition.feature] = values[condition.name] = target
-            step = float(abs(target - cell) / scale[condition.feature])
+            step = abs(target - cell) / float(scale[condition.feature])
         distance = max(distance, math.inf if math.isnan(cell) else step)
-    return Change(int(box), True, values, distance, _plain(boxes.predict(moved)[0]))
+    return Change(box, True, values, distance, _plain(boxes.predict(moved)[0]))
 
 
 def _escape(
@@ -193,13 +209,12 @@ def _way_out(
         known = boxes.categories[condition.name]
         value = next(item for item in known if item not in condition.categories)
         return 1.0, condition, float(known.index(value)), value
-    cell = cells[0, condition.feature]
-    down, up = cell - condition.lower, condition.upper - cell
-    if down <= up:
-        target = float(np.nextafter(condition.lower, -math.inf))
+    down, up = _distances(condition, float(cells[0, condition.feature]))
+    if down < up or (down == up and math.isfinite(condition.lower)):
+        target = math.nextafter(condition.lower, -math.inf)
     else:
-        target = float(np.nextafter(condition.upper, math.inf))
-    return float(min(down, up) / scale[condition.feature]), condition, target, target
+        target = math.nextafter(condition.upper, math.inf)
+    return min(down, up) / float(scale[condition.feature]), condition, target, target
 
 
 def _plain(value: Any) -> Any:

@@ -22,8 +22,12 @@ def standardise(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
     small = np.ldexp(X, -exponent)
     known = ~np.isnan(small)
     mass = np.maximum(weight @ known, 1e-300)
+    # A mean lies among its values; rounded, that of equal ones may not, and they would seem to vary.
+    lowest = np.min(small, axis=0, initial=1.0, where=known)
+    highest = np.max(small, axis=0, initial=-1.0, where=known)
     small = np.where(known, small, 0.0)
-    mean = weight @ small / mass
+    mean = np.clip(weight @ small / mass, lowest, highest)
+    mean = np.where(known.any(axis=0), mean, 0.0)
     deviation = np.sqrt(weight @ (np.where(known, small - mean, 0.0) ** 2) / mass)
     centre, scale = np.ldexp(mean, exponent), np.ldexp(deviation, exponent)
     flat = ~(scale > 0) | ~np.isfinite(scale)
@@ -41,6 +45,6 @@ def power_of_two_scale(table: Table, weight: Floats) -> Floats:
     """Give each feature's standard deviation as the nearest power of two, for distances to boxes."""
     _, scale = standardise(table.matrix, weight)
     exponent = np.clip(np.rint(np.log2(scale)), -1000, 1000)
-    scale = np.exp2(exponent)
+    scale = np.ldexp(1.0, exponent.astype(np.int64))
     scale[[name in table.categories for name in table.feature_names]] = 1.0
     return scale

@@ -212,6 +212,7 @@ class HyperNNClassifier(BoxClassifier):
         fit = fit_hypernn(
             table, classes, self._plain_labels(), weight, self._targets(), limits=self._limits(table),
             settings=settings, given=given, warm=self._warm_boxes(table), gradient=gradient, seed=seed,
+            progress=self.verbose,
         )  # fmt: skip
         self.history_, self.n_iter_ = fit.history, settings.n_steps if gradient is None else gradient.n_epochs
         boxes = fit.boxes if kept is None else Boxes.concat([kept, fit.boxes])

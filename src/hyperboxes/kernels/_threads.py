@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 def n_threads() -> int:
-    """Number of threads to use: the cores this process may use, or fewer if OMP_NUM_THREADS says so.
+    """Give the number of threads to use: the cores this process may use, or fewer if OMP_NUM_THREADS says so.
 
     joblib sets that variable in its workers, so a parallel search does not overload the machine.
     """
@@ -24,8 +24,12 @@ def n_threads() -> int:
     return max(1, min(cores, int(asked))) if asked.isdecimal() else cores
 
 
-def run(function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:
+def run(
+    function: Callable[[Task], Result], tasks: Iterable[Task], progress: str | None = None
+) -> list[Result]:
     """Apply a function to independent tasks, results in the order of the tasks.
+
+    With ``progress``, show a bar of that name.
 
     Plain threads rather than numba's own: kernels are compiled once without a parallel back end,
     start in less time, and may be called from any number of threads and after a fork.
@@ -33,6 +37,15 @@ def run(function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Resul
     tasks = list(tasks)
     workers = min(n_threads(), len(tasks))
     if workers <= 1:
-        return [function(task) for task in tasks]
+        return list(_shown(map(function, tasks), len(tasks), progress))
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, tasks))
+        return list(_shown(pool.map(function, tasks), len(tasks), progress))
+
+
+def _shown(results: Iterable[Result], total: int, progress: str | None) -> Iterable[Result]:
+    if progress is None:
+        return results
+    from tqdm.auto import tqdm
+
+    bar: Iterable[Result] = tqdm(results, desc=progress, total=total, leave=False)
+    return bar

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +78,7 @@ def fit_hypernn(
     warm: Boxes | None = None,
     gradient: Descent | None = None,
     seed: int = 0,
+    progress: bool = False,
 ) -> Fit:
     """Learn an ordered list of boxes for one or several classes.
 
@@ -102,10 +104,12 @@ def fit_hypernn(
         The gradient stage; compiled code on the processor by default.
     seed : int
         Seed of everything random.
+    progress : bool
+        Show progress bars.
     """
     settings = settings or Settings()
     limits = limits or Limits.none(table.matrix.shape[1])
-    gradient = gradient or compiled_descent
+    gradient = gradient or partial(compiled_descent, progress=progress)
     problem = Problem.from_table(table, classes, weight, settings, seed)
     present = np.unique(problem.classes).tolist()
     targets = [target for target in n_boxes if target in present] if len(present) > 1 else []
@@ -118,15 +122,17 @@ def fit_hypernn(
     bounds, history = gradient([start for group in starts for start in group])
     trained = iter(bounds)
     binned = [[_to_bins(start, *next(trained)) for start in group] for group in starts]
-    found = run(lambda job: _finish(*job), list(zip(views, binned, sizes, strict=True)))
+    jobs = list(zip(views, binned, sizes, strict=True))
+    found = run(lambda job: _finish(*job), jobs, "crisp search" if progress else None)
     return Fit(_assemble(table, problem, labels, found), history)
 
 
-def compiled_descent(starts: Sequence[Start]) -> tuple[list[Bounds], History]:
+def compiled_descent(starts: Sequence[Start], progress: bool = False) -> tuple[list[Bounds], History]:
     """Run the gradient stage in compiled code, starts side by side in threads."""
     n_steps = starts[0].view.problem.settings.n_steps if starts else 0
     histories = [np.zeros((min(HISTORY_POINTS, n_steps), 3)) for _ in starts]
-    bounds = run(lambda job: _descend(*job), list(zip(starts, histories, strict=True)))
+    jobs = list(zip(starts, histories, strict=True))
+    bounds = run(lambda job: _descend(*job), jobs, "gradient" if progress else None)
     mean = np.mean(histories, axis=0) if histories else np.zeros((0, 3))
     step = (np.arange(len(mean)) + 1) * n_steps / max(len(mean), 1)
     return bounds, {"step": step, "loss": mean[:, 0], "f1": mean[:, 1], "temperature": mean[:, 2]}
@@ -151,7 +157,7 @@ def _to_bins(start: Start, lower: Floats32, upper: Floats32) -> BinBoxes:
     """
     if start.view.problem.settings.polish:
         first, last = start.space.to_bins(lower, upper)
-        dead = (first > last).any(axis=1)
+        dead = np.asarray((first > last).any(axis=1))
         lower = np.where(dead[:, None], start.lower, lower)
         upper = np.where(dead[:, None], start.upper, upper)
         return BinBoxes(*start.view.features.binning.normalise(*start.space.to_bins(lower, upper)))
@@ -256,7 +262,9 @@ def _starts(view: ClassProblem, n_boxes: int, given: Boxes | None, warm: Boxes |
     for boxes in (given, warm):
         if boxes is not None:
             bounds = view.soft_bounds(space, view.from_boxes(boxes))
-            starts.append(_start(view, space, *bounds, n_boxes, len(view.problem.settings.starts) + len(starts)))
+            starts.append(
+                _start(view, space, *bounds, n_boxes, len(view.problem.settings.starts) + len(starts))
+            )
     if given is not None:
         return starts
     for number, kind in enumerate(view.problem.settings.starts):
@@ -272,7 +280,9 @@ def _starts(view: ClassProblem, n_boxes: int, given: Boxes | None, warm: Boxes |
     return starts
 
 
-def _start(view: ClassProblem, space: Space, lower: Floats32, upper: Floats32, n_boxes: int, number: int) -> Start:
+def _start(
+    view: ClassProblem, space: Space, lower: Floats32, upper: Floats32, n_boxes: int, number: int
+) -> Start:
     """Fill up with clusters, bring infinite sides just beyond the data, put forbidden ones out of reach."""
     seed = _seed(view.seed, number)
     if len(lower) < n_boxes:

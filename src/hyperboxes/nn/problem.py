@@ -131,7 +131,9 @@ class Problem:
     seed: int
 
     @classmethod
-    def from_table(cls, table: Table, classes: Ints, weight: Floats, settings: Settings, seed: int) -> Problem:
+    def from_table(
+        cls, table: Table, classes: Ints, weight: Floats, settings: Settings, seed: int
+    ) -> Problem:
         """Bring rows into canonical order, merge equal ones, and thin out what exceeds ``max_rows``."""
         for name, values in table.categories.items():
             if len(values) > MAX_BINS:
@@ -148,7 +150,8 @@ class Problem:
             kept, merged = _thin_out(classes, merged, settings.max_rows)
             index, classes = index[kept], classes[kept]
         categorical = np.array(
-            [name in table.categories and name not in table.ordered for name in table.feature_names], dtype=bool
+            [name in table.categories and name not in table.ordered for name in table.feature_names],
+            dtype=bool,
         )
         return cls(np.ascontiguousarray(table.matrix[index]), classes, merged, categorical, settings, seed)
 
@@ -199,7 +202,9 @@ class Problem:
             known = ~np.isnan(self.X[:, column])
             codes = self.X[known, column].astype(np.int64)
             size = int(codes.max(initial=0)) + 1
-            share = (np.bincount(codes, hit[known], size) + base) / (np.bincount(codes, self.weight[known], size) + 1)
+            share = (np.bincount(codes, hit[known], size) + base) / (
+                np.bincount(codes, self.weight[known], size) + 1
+            )
             place = np.empty(size, np.int64)
             place[np.argsort(share, kind="stable")] = np.arange(size)
             orders[int(column)] = place
@@ -331,7 +336,9 @@ def _thin_out(classes: Ints, weight: Floats, max_rows: int) -> tuple[Ints, Float
     """
     counts = np.bincount(classes)
     present = int((counts > 0).sum())
-    quota = np.maximum(np.ceil(counts * (max_rows / len(classes))), np.minimum(counts, max_rows // (4 * present)))
+    quota = np.maximum(
+        np.ceil(counts * (max_rows / len(classes))), np.minimum(counts, max_rows // (4 * present))
+    )
     kept, weights = [], []
     for label in np.flatnonzero(counts):
         rows = np.flatnonzero(classes == label)
