@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
 
-.PHONY: demo test check bench images clean
+.PHONY: demo test check bench readme clean
 
 demo: $(READY)  ## learn, read, query and draw two models
 	$(BIN)/hyperboxes demo --output demo
@@ -19,13 +19,10 @@ check: $(READY)  ## style and types
 	$(BIN)/mypy
 
 bench: $(READY)  ## speed, as ratios within one run
-	@set -e; found=; for file in benchmarks/bench_*.py; do \
-		[ -e "$$file" ] || continue; found=1; echo "== $$file"; $(BIN)/python "$$file"; \
-	done; [ -n "$$found" ] || echo "no benchmarks/bench_*.py yet"
+	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
 
-images: demo  ## refresh the picture in the README
-	mkdir -p docs/images
-	cp demo/figure1.png docs/images/figure1.png
+readme: $(READY)  ## put the figures and the picture of today's demo into the README
+	$(BIN)/python docs/refresh.py
 
 clean:  ## remove what runs leave behind; .venv stays
 	rm -rf demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -192,8 +192,10 @@ def test_monotone_features_have_one_sided_bounds(cancer):
 
 
 def test_min_support_is_a_least_number_of_rows(cancer):
-    model = small(8, min_support=100).fit(*cancer)
-    assert (model.boxes_.contains(cancer[0]).sum(axis=0) >= 90).all()  # judged on rows with blurred copies
+    for least in (100, 100 / len(cancer[1])):
+        model = small(8, min_support=least).fit(*cancer)
+        assert len(model.boxes_) >= 1
+        assert (model.boxes_.contains(cancer[0]).sum(axis=0) >= 100).all()
 
 
 def test_positive_label_chooses_the_described_class(cancer):
@@ -331,7 +333,7 @@ def test_categories_are_found_and_printed_as_sets():
     conditions = {c.name: c for c in model.boxes_.conditions(0)}
     assert set(conditions["site"].categories) == {"b", "d"}
     assert set(conditions["stage"].categories) == {"II", "III"}
-    assert conditions["age"].lower == 50
+    assert 48 <= conditions["age"].lower <= 52
     strange = frame.assign(site=pd.Categorical(["z"] * len(frame)))
     assert set(model.predict(strange)) == {"well"}
     polars = pl.from_pandas(frame.assign(sex=frame["sex"].astype(str), site=frame["site"].astype(str)))
@@ -537,3 +539,12 @@ def test_settings_are_a_recipe_of_their_own():
     one = small(recipe=Settings(starts=("tree",), n_steps=50)).fit(X, y)
     assert one.n_iter_ == 50
     assert one.boxes_ == small(init="tree", max_iter=50).fit(X, y).boxes_
+
+
+def test_categories_of_an_array_are_its_values_at_fit_and_at_predict():
+    draw = np.random.default_rng(0)
+    X = np.column_stack([draw.choice([10.0, 20.0, 30.0], 300), draw.normal(size=300)])
+    y = X[:, 0] == 20
+    model = small(1, categorical_features=[0]).fit(X, y)
+    assert_array_equal(model.predict(X), y)
+    assert model.boxes_.conditions(0)[0].categories == (20.0,)

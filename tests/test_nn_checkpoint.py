@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 import torch
@@ -53,10 +54,11 @@ def outcome(model: BoxLayer, history: run.History) -> str:
     return hashlib.sha256(b"".join([repr(told).encode(), *bits])).hexdigest()
 
 
-def go(folder: pathlib.Path | None, until: int | None = None, **changes: object) -> str:
-    """Train; with ``until``, crash after that epoch."""
+def go(folder: pathlib.Path | None, until: int | None = None, pause: float = 0, **changes: object) -> str:
+    """Train; with ``until``, crash after that epoch; with ``pause``, rest after each."""
 
     def crash(epoch: int, info: dict[str, float]) -> None:
+        time.sleep(pause)
         if epoch == until:
             raise SystemExit("crash")
 
@@ -197,12 +199,12 @@ def test_a_run_killed_at_random_moments_ends_in_the_same_bits(tmp_path, uninterr
         for trial in range(5):
             folder = pathlib.Path({str(tmp_path)!r}) / str(trial)
             def job():
-                (folder.parent / f"{{trial}}.txt").write_text(law.go(folder, checkpoint_every=2))
+                (folder.parent / f"{{trial}}.txt").write_text(law.go(folder, pause=0.02, checkpoint_every=2))
             killed = 0
             while True:
                 pid = child(job)
                 if killed < 3:
-                    time.sleep(chance.uniform(0.02, 0.3))
+                    time.sleep(chance.uniform(0.03, 0.2))
                     os.kill(pid, signal.SIGKILL)
                 _, status = os.waitpid(pid, 0)
                 if os.WIFSIGNALED(status):

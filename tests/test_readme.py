@@ -29,7 +29,7 @@ def test_every_figure_is_printed_by_the_demo(tmp_path, monkeypatch):
     shown = CliRunner().invoke(app, ["demo"]).stdout
     assert blocks("text")
     for block in blocks("text"):
-        assert block in shown, "the demo prints other figures: run make images and copy them into README.md"
+        assert block in shown, "the demo prints other figures: run make readme"
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"\]\(((?!https?:)[^)#]+)", README))))

@@ -108,7 +108,7 @@ def test_rules_read_back_are_the_model_to_the_last_digit(made):
         assert dict(asked) == expected
     answers = [*(label for _, label in rules), default]
     assert [(type(answer), answer) for answer in answers] == [
-        (type(label), label) for label in made._answers.tolist()
+        (type(label), label) for label in made.answers.tolist()
     ]
 
 

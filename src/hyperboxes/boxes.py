@@ -451,7 +451,7 @@ class Boxes:
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Give the label of the first box that contains each row, else the default."""
-        return self._answer(X, self._answers)
+        return self._answer(X, self.answers)
 
     def _answer(self, X: ArrayLike, answers: NDArray[Any]) -> NDArray[Any]:
         """Give each row the entry of the box that decides it, the last where none does."""
@@ -460,7 +460,7 @@ class Boxes:
         return answer(self._matrix(X), self._compiled, answers, self.uncovered == "nearest")
 
     @cached_property
-    def _answers(self) -> NDArray[Any]:
+    def answers(self) -> NDArray[Any]:
         """Labels with the default behind them, so that index -1 finds it."""
         dtype = object if self.default is None else self.labels.dtype
         answers = np.array([*self.labels.tolist(), self.default], dtype=dtype)
@@ -480,7 +480,7 @@ class Boxes:
         total = self.counts.sum(axis=0)
         prior = total / total.sum() if total.sum() > 0 else np.full(len(total), 1 / max(1, len(total)))
         shares: Floats = (self.counts + prior) / (self.counts.sum(axis=1, keepdims=True) + 1)
-        for row, label in enumerate(self._answers.tolist()):
+        for row, label in enumerate(self.answers.tolist()):
             if label is not None:
                 voted = np.flatnonzero(self.classes == label)[0]
                 highest = np.delete(shares[row], voted).max(initial=0.0)

@@ -36,7 +36,7 @@ def to_text(boxes: Boxes, summary: Summary | None = None) -> str:
     ELSE low
     """
     figures = _figures(boxes, summary)
-    answers = boxes._answers.tolist()
+    answers = boxes.answers.tolist()
     lines: list[str] = []
     ends: list[int] = []
     for box in range(boxes.n_boxes):
@@ -65,7 +65,7 @@ def to_markdown(boxes: Boxes, summary: Summary | None = None) -> str:
     """Write boxes as a Markdown table, one row for each rule; see ``to_text``."""
     figures = _figures(boxes, summary)
     rows: list[tuple[str, ...]] = [("", "if", "then")]
-    for box, answer in enumerate(boxes._answers.tolist()[:-1]):
+    for box, answer in enumerate(boxes.answers.tolist()[:-1]):
         asked = " and ".join(_code(str(condition)) for condition in boxes.conditions(box)) or "always"
         rows.append((str(box), asked, _code(format_label(answer))))
     rows.append(("else", "in no box above", _code(_otherwise(boxes))))
@@ -88,7 +88,7 @@ def _figures(boxes: Boxes, summary: Summary | None) -> Summary | None:
 
 
 def _otherwise(boxes: Boxes) -> str:
-    default = format_label(boxes._answers.tolist()[-1])
+    default = format_label(boxes.answers.tolist()[-1])
     return f"nearest box; if none can be compared, {default}" if boxes.uncovered == "nearest" else default
 
 

@@ -36,9 +36,11 @@ def standardise(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
 
 def scaled(X: Floats, centre: Floats, scale: Floats) -> Floats:
     """Give distances from the centre in units of the scale."""
-    # Halves: the difference of two large numbers of opposite sign overflows.
+    # Powers of two aside, which is exact: the difference of two large numbers of opposite sign overflows.
+    _, exponent = np.frexp(scale)
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray((X / 2 - centre / 2) / (scale / 2))
+        difference = np.ldexp(X, -exponent) - np.ldexp(centre, -exponent)
+        return np.asarray(difference / np.ldexp(scale, -exponent))
 
 
 def power_of_two_scale(table: Table, weight: Floats) -> Floats:

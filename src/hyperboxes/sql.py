@@ -108,7 +108,7 @@ def _check_distinct(names: Sequence[str], syntax: _Dialect) -> None:
 
 
 def _case(boxes: Boxes, syntax: _Dialect) -> str:
-    *answers, last = boxes._answers.tolist()
+    *answers, last = boxes.answers.tolist()
     default = _label(last, syntax)
     if not answers:
         return default

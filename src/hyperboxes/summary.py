@@ -254,7 +254,7 @@ def training_summary(boxes: Boxes) -> Summary:
 
 
 def _voted(boxes: Boxes) -> tuple[Label | None, ...]:
-    return tuple(boxes._answers.tolist())
+    return tuple(boxes.answers.tolist())
 
 
 def _n_conditions(boxes: Boxes) -> NDArray[np.int64]:

@@ -139,7 +139,7 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
         """Check a table against the fitted one and give its numbers."""
         check_is_fitted(self)
         validate_data(self, X if as_frame(X) is not None else as_array(X), skip_check_array=True, reset=False)
-        matrix = to_matrix(X, self.boxes_.feature_names, self.boxes_.categories)
+        matrix = to_matrix(X, self.boxes_.feature_names, self.boxes_.categories, positions=False)
         if not len(matrix):
             raise ValueError(
                 f"Found array with 0 sample(s) (shape={matrix.shape}) while a minimum of 1 is required."

@@ -207,7 +207,7 @@ class HyperNNClassifier(BoxClassifier):
         if kept is not None:
             # Kept boxes come first and decide their rows; the others learn from what is left.
             weight = np.where(kept.apply(table.matrix) >= 0, 0.0, weight)
-        settings = self._settings(weight)
+        settings = self._settings()
         gradient = self._torch_gradient(settings, len(table.matrix), seed)
         fit = fit_hypernn(
             table, classes, self._plain_labels(), weight, self._targets(), limits=self._limits(table),
@@ -244,7 +244,7 @@ class HyperNNClassifier(BoxClassifier):
         """Class labels as Boxes takes them."""
         return np.array(self.classes_.tolist())
 
-    def _settings(self, weight: Floats) -> Settings:
+    def _settings(self) -> Settings:
         settings = self.recipe if isinstance(self.recipe, Settings) else Settings()
         if self.recipe == "paper":
             settings = replace(settings, starts=("random",), polish=False)
@@ -259,9 +259,7 @@ class HyperNNClassifier(BoxClassifier):
             "batch_size": self.batch_size,
             "n_steps": self.max_iter,
             "starts": (self.init,) if self.init in ("clusters", "tree") else None,
-            "min_support": self.min_support * weight.sum()
-            if 0 < self.min_support < 1
-            else float(self.min_support),
+            "min_support": float(self.min_support),
         }
         return replace(settings, **{name: value for name, value in asked.items() if value is not None})
 

@@ -48,7 +48,7 @@ def count_violations(columns, first, last, violations, cover):  # type: ignore[n
 
 @numba.njit(cache=True, nogil=True)
 def _price_of(low, high, n_bins, categorical):  # type: ignore[no-untyped-def]
-    """Number of conditions of one feature."""
+    """Count the conditions of one feature."""
     if low == 0 and high == MISSING:
         return 0
     if categorical:
@@ -154,7 +154,12 @@ def _best_interval(  # type: ignore[no-untyped-def]
     both_allowed = may_low and may_high and (categorical or allowance >= 2)
     before_gain, before_loss = 0.0, 0.0  # sums of the bins before b
     least, least_at, least_gain, least_loss = np.inf, 0, 0.0, 0.0  # the worst such sum to leave out
+    empty_before = False
     for b in range(n_bins):
+        empty = gain[b] == 0 and loss[b] == 0
+        if empty and empty_before and b > 1:  # the same sums as at the bin before
+            continue
+        empty_before = empty
         if b > 0:
             if may_low:
                 g, m = total_gain - before_gain, total_loss - before_loss
@@ -181,17 +186,21 @@ def _best_interval(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, nogil=True)
 def _centre_in_gap(gain, loss, n_bins, low, high):  # type: ignore[no-untyped-def]
-    """Move each closed side to the middle of the empty bins beside it."""
+    """Move each closed side to the middle of the empty bins around it."""
     if low > 0:
-        reach = low
-        while reach > 1 and gain[reach - 1] == 0 and loss[reach - 1] == 0:
-            reach -= 1
-        low = (low + reach + 1) // 2
+        least, most = low, low
+        while least > 1 and gain[least - 1] == 0 and loss[least - 1] == 0:
+            least -= 1
+        while most < min(high, n_bins - 1) and gain[most] == 0 and loss[most] == 0:
+            most += 1
+        low = (least + most + 1) // 2
     if high < n_bins - 1:
-        reach = high
-        while reach < n_bins - 2 and gain[reach + 1] == 0 and loss[reach + 1] == 0:
-            reach += 1
-        high = (high + reach) // 2
+        least, most = high, high
+        while least > low and gain[least] == 0 and loss[least] == 0:
+            least -= 1
+        while most < n_bins - 2 and gain[most + 1] == 0 and loss[most + 1] == 0:
+            most += 1
+        high = (least + most) // 2
     return low, high
 
 
@@ -250,16 +259,6 @@ def _move(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_owed(first, last, n_bins, may_low, may_high, required):  # type: ignore[no-untyped-def]
-    """Count the required features that a box leaves open although it could restrict them."""
-    owed = 0
-    for j in range(len(n_bins)):
-        if required[j] and first[j] == 0 and last[j] == MISSING:
-            owed += int(n_bins[j] > 1 and (may_low[j] or may_high[j]))
-    return owed
-
-
-@numba.njit(cache=True, nogil=True)
 def polish(  # type: ignore[no-untyped-def]
     rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
     condition_price, box_price, first, last, max_sweeps, max_moves, seed,
@@ -306,12 +305,13 @@ def polish(  # type: ignore[no-untyped-def]
                 size = true - own_true + false - own_false + total
                 best, feature, low, high = SMALLEST_GAIN, -1, 0, MISSING
                 forced = False
-                owed = _count_owed(first[k], last[k], n_bins, may_low, may_high, required)
-                over = conditions[k] + owed > max_conditions
+                over = conditions[k] > max_conditions
                 for j in range(d):
                     held = _price_of(first[k, j], last[k, j], n_bins[j], categorical[j])
                     must = over or (required[j] and held == 0)
-                    allowance = max_conditions - (conditions[k] - held) - (owed - int(must and not over))
+                    allowance = max_conditions - (conditions[k] - held)
+                    if must:  # where there is no room for a required one, another goes next
+                        allowance = max(allowance, 1)
                     if over:  # one condition less, wherever it hurts least
                         if held == 0:
                             continue

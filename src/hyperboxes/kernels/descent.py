@@ -18,12 +18,16 @@ FAST = {"reassoc", "contract", "nsz", "nnan", "ninf"}
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def margin(x, lower, upper):  # type: ignore[no-untyped-def]
-    """Signed distance to a box: inside, the least distance to a face; outside, minus the length of the violations."""
+def margin(x, lower, upper, k):  # type: ignore[no-untyped-def]
+    """Give the signed distance to box k.
+
+    Inside, it is the least distance to a face; outside, minus the length of the violations. Bounds come
+    whole, with a number: making a view of each box takes longer than the distance.
+    """
     least = np.float32(1e30)
     squares = np.float32(0)
     for j in range(len(x)):
-        v = min(x[j] - lower[j], upper[j] - x[j])
+        v = min(x[j] - lower[k, j], upper[k, j] - x[j])
         least = min(least, v)
         outside = min(v, np.float32(0))
         squares += outside * outside
@@ -31,24 +35,27 @@ def margin(x, lower, upper):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_gradient(x, lower, upper, m, g, grad_lower, grad_upper):  # type: ignore[no-untyped-def]
-    """Add g times the gradient of the margin: one face inside, every violated face outside."""
+def add_gradient(x, lower, upper, k, m, g, gradient):  # type: ignore[no-untyped-def]
+    """Add g times the gradient of the margin m: one face inside, every violated face outside.
+
+    ``gradient`` has shape (2, n_boxes, n_features): by lower and by upper bounds.
+    """
     if m >= 0:
         face, upper_side = 0, False
         least = np.float32(1e30)
         for j in range(len(x)):
-            if x[j] - lower[j] < least:
-                least, face, upper_side = x[j] - lower[j], j, False
-            if upper[j] - x[j] < least:
-                least, face, upper_side = upper[j] - x[j], j, True
+            if x[j] - lower[k, j] < least:
+                least, face, upper_side = x[j] - lower[k, j], j, False
+            if upper[k, j] - x[j] < least:
+                least, face, upper_side = upper[k, j] - x[j], j, True
         if upper_side:
-            grad_upper[face] += g
+            gradient[1, k, face] += g
         else:
-            grad_lower[face] -= g
+            gradient[0, k, face] -= g
         return
     for j in range(len(x)):
-        grad_lower[j] -= g * max(lower[j] - x[j], np.float32(0)) / -m
-        grad_upper[j] += g * max(x[j] - upper[j], np.float32(0)) / -m
+        gradient[0, k, j] -= g * max(lower[k, j] - x[j], np.float32(0)) / -m
+        gradient[1, k, j] += g * max(x[j] - upper[k, j], np.float32(0)) / -m
 
 
 @numba.njit(cache=True, nogil=True)
@@ -129,7 +136,7 @@ def descend(  # type: ignore[no-untyped-def]
             x = X[i]
             held = False
             for k in range(n_boxes):
-                margins[k] = margin(x, lower[k], upper[k])
+                margins[k] = margin(x, lower, upper, k)
                 held = held or margins[k] >= 0
             row_loss, slope = union_loss(margins, tau, positive, memberships)
             share = weight[i] * (each_pos if positive else each_neg) / norm
@@ -143,9 +150,8 @@ def descend(  # type: ignore[no-untyped-def]
                 g = -slope * memberships[k]
                 if abs(g) > NEGLIGIBLE:
                     add_gradient(
-                        x, lower[k], upper[k], np.float32(margins[k]), np.float32(g * share / tau),
-                        gradient[0, k], gradient[1, k],
-                    )  # fmt: skip
+                        x, lower, upper, k, np.float32(margins[k]), np.float32(g * share / tau), gradient
+                    )
         running_f1 += 0.05 * (2 * true / max(true + false + total_pos, 1e-300) - running_f1)
         bias1 = 1 - 0.9 ** (step + 1)
         bias2 = 1 - 0.99 ** (step + 1)

@@ -175,7 +175,7 @@ def _finish(view: ClassProblem, trained: list[BinBoxes], max_boxes: int) -> tupl
     if _holds_better(view, starts, blurred, max_boxes):
         return _learn_sharp(view.sharp(), starts, max_boxes)
     # Copies count towards the support that search asks for; what is promised is rows.
-    return view, blurred.take(view.sharp().task.support(blurred) >= view.problem.settings.min_support)
+    return view, blurred.take(view.sharp().task.support(blurred) >= view.problem.min_support)
 
 
 def _learn_sharp(view: ClassProblem, starts: list[BinBoxes], max_boxes: int) -> tuple[ClassProblem, BinBoxes]:

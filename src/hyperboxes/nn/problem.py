@@ -161,7 +161,7 @@ class Problem:
         return replace(self, X=X, classes=self.classes[part], weight=self.weight[part])
 
     def fold_numbers(self, n_folds: int) -> Ints:
-        """Number the rows 0, 1, …, n_folds - 1 for cross-validation, each class evenly.
+        """Give each row a fold from 0 to n_folds - 1 for cross-validation, each class evenly.
 
         Rows are in hash order, so every n-th one is a random sample that any copy of the table repeats.
         """
@@ -181,6 +181,12 @@ class Problem:
         """Codes of rows and copies, feature-major and row-major."""
         columns = self.features.blurred_codes(*self.blur, self.seed)
         return columns, np.ascontiguousarray(columns.T)
+
+    @property
+    def min_support(self) -> float:
+        """Least weight of the rows in a box."""
+        asked = self.settings.min_support
+        return asked * float(self.weight.sum()) if asked < 1 else asked
 
     @property
     def blur(self) -> tuple[float, int]:
@@ -275,7 +281,7 @@ class ClassProblem:
         return CrispTask(
             columns, rows, np.tile(self.positive, repeat), np.tile(problem.weight, repeat) / repeat,
             self.features.binning.n_bins, problem.categorical, self.limits,
-            settings.condition_price, settings.box_price, settings.min_support, self.seed,
+            settings.condition_price, settings.box_price, problem.min_support, self.seed,
         )  # fmt: skip
 
     def sharpened(self, boxes: BinBoxes) -> tuple[ClassProblem, BinBoxes]:

@@ -168,7 +168,7 @@ class Run:
     # -- one epoch ---------------------------------------------------------------------------------
 
     def epoch(self, interrupt: Interrupt) -> bool:
-        """Train for one epoch and judge it; False if interrupted, with the state of the epoch before."""
+        """Train for one epoch and judge it; False if interrupted, `good` then being the epoch before."""
         number, n_rows = self.history.n_epochs, len(self.rows.x)
         order = torch.arange(n_rows)
         if self.batch_size < n_rows:
@@ -180,7 +180,6 @@ class Run:
             for place, batch in enumerate(batches):
                 # Processes must stop at the same step, so that none waits for another: between epochs.
                 if interrupt.requested and self.n_processes == 1:
-                    self.back()
                     return False
                 total += self._step(number + place / len(batches), batch)
         total, stop = self._over_processes(total, float(interrupt.requested))
@@ -188,7 +187,6 @@ class Run:
         if not _finite(state.values()):
             raise NonFiniteError("parameters are not finite")
         if stop and self.n_processes > 1:
-            self.back()
             return False
         self.good = (state, copy.deepcopy(self.optimizer.state_dict()))
         self._record(total / n_rows)

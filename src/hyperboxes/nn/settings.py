@@ -34,7 +34,7 @@ class Settings:
     condition_price, box_price : float
         What a condition and a box must earn, in rows put right.
     min_support : float
-        Least weight of the rows in a box.
+        Least weight of the rows in a box; below 1, as a share of all.
     """
 
     starts: tuple[StartKind, ...] = ("clusters", "rank_clusters", "tree")

@@ -1,0 +1,238 @@
+"""A table made ready: class totals, category orders, folds and bins survive every step."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hyperboxes import Boxes
+from hyperboxes.crisp import BinBoxes, Limits
+from hyperboxes.kernels.crisp import MISSING
+from hyperboxes.nn import fit
+from hyperboxes.nn.fit import fit_hypernn
+from hyperboxes.nn.problem import Problem, _thin_out
+from hyperboxes.nn.settings import Settings
+from hyperboxes.tables import Table, read_table
+
+QUICK = Settings(n_steps=30, batch_size=64, jitter_copies=2)
+
+
+def frame(n=300, seed=0):
+    draw = np.random.default_rng(seed)
+    size = pd.Categorical(draw.choice(["s", "m", "l"], n), ["s", "m", "l"], ordered=True)
+    table = pd.DataFrame({
+        "x": draw.standard_normal(n).round(2), "kind": pd.Categorical(draw.choice(list("abcd"), n)),
+        "size": size, "same": np.full(n, 5.0), "empty": np.full(n, np.nan),
+    })  # fmt: skip
+    table.loc[::17, "x"] = np.nan
+    table.loc[::23, "kind"] = np.nan
+    classes = ((table["x"] > 0.3) & table["kind"].isin(["b", "d"])).to_numpy().astype(np.int64)
+    return read_table(table), classes
+
+
+def problem_of(table, classes, weight=None, settings=QUICK):
+    weight = np.ones(len(classes)) if weight is None else weight
+    return Problem.from_table(table, classes, weight, settings, 0)
+
+
+def view_of(table, classes, target=1, **options):
+    problem = problem_of(table, classes, **options)
+    return problem.for_class(target, Limits.none(problem.X.shape[1]), 0)
+
+
+@pytest.mark.parametrize("max_rows", [10, 100, 1000])
+def test_thinning_keeps_the_weight_of_every_class_and_rare_ones_whole(max_rows):
+    draw = np.random.default_rng(0)
+    classes = np.concatenate([np.zeros(5000, np.int64), np.full(200, 1), np.full(2, 3)])
+    draw.shuffle(classes)
+    weight = draw.uniform(0.5, 2, len(classes))
+    kept, merged = _thin_out(classes, weight, max_rows)
+    assert (np.diff(kept) > 0).all()
+    assert len(kept) <= 1.5 * max_rows + 3
+    np.testing.assert_allclose(np.bincount(classes[kept], merged), np.bincount(classes, weight))
+    assert (classes[kept] == 3).sum() >= 1
+    if max_rows >= 100:
+        assert (classes[kept] == 3).sum() == 2
+
+
+def test_a_large_table_is_thinned_and_light_weights_count_as_rows():
+    X = np.random.default_rng(0).standard_normal((500, 2))
+    classes = (X[:, 0] > 0).astype(np.int64)
+    table = read_table(X)
+    small = problem_of(table, classes, settings=replace(QUICK, max_rows=100))
+    assert len(small.X) <= 102
+    np.testing.assert_allclose(np.bincount(small.classes, small.weight), np.bincount(classes))
+    light = problem_of(table, classes, np.full(500, 1e-9))
+    assert light.weight.sum() == pytest.approx(500)
+    heavy = problem_of(table, classes, np.full(500, 3.0))
+    assert heavy.weight.sum() == pytest.approx(1500)
+
+
+def test_too_many_categories_are_refused_by_name():
+    table = Table(np.zeros((3, 1)), ("city",), {"city": tuple(range(251))}, frozenset())
+    with pytest.raises(ValueError, match="'city' has 251 categories"):
+        problem_of(table, np.array([0, 1, 0]))
+
+
+def test_categories_are_ordered_by_the_share_of_the_class():
+    table, classes = frame()
+    view = view_of(table, classes)
+    column = table.feature_names.index("kind")
+    assert set(view.orders) == {column}
+    place = view.orders[column]
+    assert sorted(place.tolist()) == [0, 1, 2, 3]
+    assert {int(place[1]), int(place[3])} == {2, 3}  # b and d hold the class
+    ordered = view.in_order(view.problem.X)
+    known = ~np.isnan(view.problem.X[:, column])
+    assert np.isnan(ordered[~known, column]).all()
+    np.testing.assert_array_equal(ordered[known, column], place[view.problem.X[known, column].astype(int)])
+    unseen = view.problem.X[:1].copy()
+    unseen[0, column] = 7
+    assert np.isnan(view.in_order(unseen)[0, column])
+    assert view.features.binning.n_bins[column] == 4
+
+
+def test_folds_are_even_in_every_class_and_the_same_for_any_permutation():
+    X = np.random.default_rng(0).standard_normal((100, 2))
+    classes = (np.arange(100) % 10 == 0).astype(np.int64)
+    order = np.random.default_rng(1).permutation(100)
+    problem = problem_of(read_table(X), classes)
+    again = problem_of(read_table(X[order]), classes[order])
+    np.testing.assert_array_equal(problem.X, again.X)
+    folds = problem.fold_numbers(3)
+    np.testing.assert_array_equal(folds, again.fold_numbers(3))
+    for label in (0, 1):
+        sizes = np.bincount(folds[problem.classes == label], minlength=3)
+        assert sizes.max() - sizes.min() <= 1
+    parts = [problem.fold(folds == fold) for fold in range(3)]
+    assert sum(len(part.X) for part in parts) == 100
+
+
+@pytest.mark.parametrize("space", ["standard_space", "rank_space"])
+def test_soft_bounds_read_as_bins_give_the_boxes_back(space):
+    table, classes = frame()
+    view = view_of(table, classes)
+    place = getattr(view.features, space)
+    draw = np.random.default_rng(0)
+    ends = view.features.binning.n_bins - 1
+    first = draw.integers(0, ends + 1, (20, 5))
+    boxes = BinBoxes(
+        *view.features.binning.normalise(first, np.maximum(first, draw.integers(0, ends + 1, (20, 5))))
+    )
+    found = view.to_bins(place, *view.soft_bounds(place, boxes))
+    np.testing.assert_array_equal(found, boxes)
+
+
+@pytest.mark.parametrize("space", ["standard_space", "rank_space"])
+def test_a_box_that_encloses_no_bin_is_dropped_and_constants_drop_none(space):
+    table, classes = frame()
+    view = view_of(table, classes)
+    place = getattr(view.features, space)
+    low, high = place.reach
+    lower, upper = np.stack([low, low, low]), np.stack([high, high, high])
+    lower[1, 0] = high[0]  # beyond the data
+    upper[2, 3:] = lower[2, 3:] = 0.3  # whatever is asked of a constant or empty column
+    boxes = view.to_bins(place, lower, upper)
+    assert boxes.first.shape == (2, 5)
+    assert (boxes.last == MISSING).all()
+
+
+def test_constant_and_empty_columns_do_not_stop_learning():
+    table, classes = frame()
+    boxes = fit_hypernn(table, classes, np.array([0, 1]), np.ones(300), {1: 3}, settings=QUICK).boxes
+    assert (boxes.predict(table.matrix) == classes).mean() > 0.95
+
+
+def test_given_boxes_keep_their_sets_of_categories():
+    table, classes = frame()
+    view = view_of(table, classes)
+    allowed = {"kind": np.array([[False, True, False, True]]), "size": np.array([[False, True, True]])}
+    open_ = np.full((1, 5), np.inf)
+    boxes = Boxes(-open_, open_, [1], table.feature_names, 0, categories=table.categories, allowed=allowed)
+    found = view.from_boxes(boxes)
+    assert (found.first[0, 1], found.last[0, 1]) == (2, 3)
+    assert (found.first[0, 2], found.last[0, 2]) == (1, 2)
+    place = view.orders[1]
+    ends = np.zeros((1, 4), bool)
+    ends[0, [np.argmin(place), np.argmax(place)]] = True
+    spanning = replace(boxes, allowed={**allowed, "kind": ends})
+    assert view.from_boxes(spanning).last[0, 1] == MISSING
+
+
+def test_blurred_copies_share_the_weight_of_their_row_and_leave_categories_alone():
+    table, classes = frame()
+    view = view_of(table, classes)
+    task, n = view.task, len(view.problem.X)
+    assert len(task.rows) == 3 * n
+    np.testing.assert_allclose(task.weight.reshape(3, n).sum(axis=0), view.problem.weight)
+    np.testing.assert_array_equal(task.columns, task.rows.T)
+    np.testing.assert_array_equal(task.columns[:, :n], view.features.codes)
+    for copy in (task.columns[:, n : 2 * n], task.columns[:, 2 * n :]):
+        np.testing.assert_array_equal(copy[1], view.features.codes[1])
+        assert (copy[0] != view.features.codes[0]).mean() > 0.3
+        np.testing.assert_array_equal(copy == MISSING, view.features.codes == MISSING)
+    assert len(view.sharp().task.rows) == n
+
+
+def test_a_sharpened_problem_holds_the_same_rows_in_its_boxes():
+    X = np.random.default_rng(0).standard_normal((3000, 2))
+    view = view_of(read_table(X), (X[:, 0] > 0.4).astype(np.int64))
+    boxes = BinBoxes(np.array([[20, 0]]), np.array([[249, 77]]))
+    boxes = BinBoxes(*view.features.binning.normalise(*boxes))
+    sharp, moved = view.sharpened(boxes)
+    np.testing.assert_array_equal(sharp.task.inside(moved), view.sharp().task.inside(boxes))
+    left_out = np.arange(3000) % 3 == 0
+    part = view.without(left_out)
+    again, moved = part.sharpened(boxes)
+    np.testing.assert_array_equal(again.task.inside(moved), part.task.inside(boxes))
+
+
+def test_learned_boxes_hold_the_training_rows_that_their_bins_hold(monkeypatch):
+    kept = []
+    assemble = fit._assemble
+    monkeypatch.setattr(fit, "_assemble", lambda *given: kept.append(given) or assemble(*given))
+    table, classes = frame()
+    boxes = fit_hypernn(table, classes, np.array([0, 1]), np.ones(300), {0: 4, 1: 4}, settings=QUICK).boxes
+    ((_, problem, _, found),) = kept
+    for view, binned in found:
+        expected = view.holdout_task(problem).inside(binned)
+        mine = boxes.contains(problem.X)[:, boxes.labels == view.target].T
+        assert sorted(map(bytes, mine)) == sorted(map(bytes, expected))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_every_learned_box_holds_the_rows_it_must(seed):
+    draw = np.random.default_rng(seed)
+    X = draw.standard_normal((120, 3))
+    classes = ((X[:, 0] > 0) ^ (draw.random(120) < 0.2)).astype(np.int64)
+    settings = replace(QUICK, jitter_copies=4, jitter=2.0, min_support=9.0)
+    boxes = fit_hypernn(
+        read_table(X), classes, np.array([0, 1]), np.ones(120), {1: 8}, settings=settings
+    ).boxes
+    assert boxes.n_boxes
+    assert (boxes.contains(X).sum(axis=0) >= 9).all()
+
+
+@pytest.mark.parametrize("n_rare", [1, 2])
+def test_the_number_of_boxes_of_a_rare_class_can_be_chosen(n_rare):
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    classes = (np.arange(60) < n_rare).astype(np.int64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = fit_hypernn(read_table(X), classes, np.array([0, 1]), np.ones(60), {1: "auto"}, settings=QUICK)
+    assert made.boxes.n_boxes <= 32
+
+
+@pytest.mark.parametrize(("n_steps", "points"), [(1, 1), (7, 7), (600, fit.HISTORY_POINTS)])
+def test_the_history_has_no_empty_points(n_steps, points):
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    classes = (X[:, 0] > 0).astype(np.int64)
+    settings = replace(QUICK, n_steps=n_steps)
+    history = fit_hypernn(
+        read_table(X), classes, np.array([0, 1]), np.ones(60), {1: 1}, settings=settings
+    ).history
+    assert {len(values) for values in history.values()} == {points}
+    assert (history["temperature"] > 0).all()
+    assert history["step"][-1] == n_steps
