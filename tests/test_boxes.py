@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from strategies import HOSTILE_TEXTS, boxes, boxes_and_table, numbers
 
 from hyperboxes import Boxes, Condition
-from hyperboxes.boxes import format_name, format_number
+from hyperboxes.conditions import format_name, format_number
 from hyperboxes.kernels import containment
 
 INF = np.inf

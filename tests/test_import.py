@@ -17,7 +17,7 @@ HEAVY = {"torch", "sklearn", "numba", "matplotlib", "pandas", "polars", "pyarrow
 
 #: Each group of modules, and the groups it may import. Imports point down only.
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
-    "waist": ({"boxes", "tables"}, {"kernels"}),
+    "waist": ({"box_checks", "boxes", "conditions", "tables"}, {"kernels"}),
     "kernels": ({"kernels"}, set()),
     "tools": (
         {

@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 #: Public name -> module that defines it. Loaded on first use, so that importing the package is cheap.
 _HOMES = {
     "Boxes": "boxes",
-    "Condition": "boxes",
+    "Condition": "conditions",
     "HyperNNClassifier": "estimators",
     "ModelFormatError": "model_file",
     "read_model": "model_file",
@@ -28,7 +28,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .boxes import Boxes, Condition
+    from .boxes import Boxes
+    from .conditions import Condition
     from .estimators import HyperNNClassifier
     from .model_file import ModelFormatError, read_model, write_model
 

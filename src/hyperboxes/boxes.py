@@ -3,83 +3,25 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import tables
+from . import box_checks, tables
+from .conditions import Condition, format_number
+from .tables import Category
 
 if TYPE_CHECKING:
     from .kernels.containment import Conditions
 
 Label = int | float | str | bool
-Category = int | float | str | bool
 Floats = NDArray[np.float64]
-
-
-def format_number(value: float) -> str:
-    """Write a bound with the fewest digits that read back as the same float64."""
-    text = repr(float(value))
-    return text[:-2] if text.endswith(".0") else text
-
-
-def format_name(name: str) -> str:
-    """Write a column name as it is if that is harmless, else quoted and escaped."""
-    plain = name.isprintable() and name == name.strip() and not any(sign in name for sign in '"<>={},\\')
-    # A column called 3 would read "3 <= 5", one called "a and b" like two conditions.
-    plain = plain and not _reads_as_number(name) and _SPOKEN.isdisjoint(name.lower().split())
-    return name if plain and name else json.dumps(name)
-
-
-_SPOKEN = frozenset(("and", "else", "if", "in", "or", "then"))
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-class Condition(NamedTuple):
-    """What one box asks of one feature: an interval, or a set of categories.
-
-    ``categories`` is None for a numeric feature. An open side is infinite.
-    """
-
-    feature: int
-    name: str
-    lower: float
-    upper: float
-    categories: tuple[Category, ...] | None = None
-
-    @property
-    def n_conditions(self) -> int:
-        """Count one for each closed side, or one for a set of categories."""
-        if self.categories is not None:
-            return 1
-        return int(math.isfinite(self.lower)) + int(math.isfinite(self.upper))
-
-    def __str__(self) -> str:
-        name = format_name(self.name)
-        if self.categories is not None:
-            shown = [json.dumps(item) if isinstance(item, str) else str(item) for item in self.categories]
-            return f"{name} = {shown[0]}" if len(shown) == 1 else f"{name} in {{{', '.join(shown)}}}"
-        if self.lower == self.upper:
-            return f"{name} = {format_number(self.lower)}"
-        if self.lower == -math.inf:
-            return f"{name} <= {format_number(self.upper)}"
-        if self.upper == math.inf:
-            return f"{name} >= {format_number(self.lower)}"
-        return f"{format_number(self.lower)} <= {name} <= {format_number(self.upper)}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,157 +87,19 @@ class Boxes:
             object.__setattr__(self, name, value)
 
         for name in ("lower", "upper"):
-            fix(name, _float_matrix(name, getattr(self, name)))
+            fix(name, box_checks.float_matrix(name, getattr(self, name)))
         if self.upper.shape != self.lower.shape:
             raise ValueError(
                 f"lower has shape {self.lower.shape} but upper has {self.upper.shape}; give both the same"
             )
-        self._check_labels(fix)
-        fix("feature_names", _check_names(self.feature_names, self.n_features))
-        fix("categories", MappingProxyType(self._check_categories()))
-        fix("allowed", MappingProxyType(self._check_allowed()))
-        self._check_bounds()
-        self._check_uncovered(fix)
+        box_checks.check_labels(self, fix)
+        fix("feature_names", box_checks.check_names(self.feature_names, self.n_features))
+        fix("categories", MappingProxyType(box_checks.check_categories(self)))
+        fix("allowed", MappingProxyType(box_checks.check_allowed(self)))
+        box_checks.check_bounds(self)
+        box_checks.check_uncovered(self, fix)
         if self.counts is not None:
-            fix("counts", self._check_counts())
-
-    # -- checks ------------------------------------------------------------------------------------
-
-    def _check_labels(self, fix: Any) -> None:
-        """Check labels, default and classes, and give them one type: that of every answer."""
-        labels = _label_array("labels", self.labels)
-        if len(labels) != self.n_boxes:
-            raise ValueError(f"labels must be one for each of {self.n_boxes} boxes, got {len(labels)}")
-        default = _label_array("default", [] if self.default is None else [self.default])
-        known: ArrayLike | None = self.classes
-        classes = _label_array("classes", [] if known is None else known)
-        given = [
-            (name, array)
-            for name, array in (("labels", labels), ("default", default), ("classes", classes))
-            if len(array)
-        ]
-        for name, array in given[1:]:
-            first, other = given[0]
-            if _SORTS[array.dtype.kind] != _SORTS[other.dtype.kind]:
-                raise ValueError(
-                    f"{first} are {_SORTS[other.dtype.kind]} but {name} holds {_SORTS[array.dtype.kind]}: "
-                    f"{array.tolist()[0]!r}; give all of them one type"
-                )
-        dtype = np.result_type(*(array for _, array in given)) if given else np.dtype(np.int64)
-        used = np.concatenate([labels.astype(dtype), default.astype(dtype)])
-        if known is None:
-            classes = np.unique(used)
-        else:
-            classes = classes.astype(dtype)
-            distinct = set(classes.tolist())
-            if len(distinct) != len(classes):
-                raise ValueError(f"classes holds a label twice: {classes.tolist()}")
-            unknown = [label for label in used.tolist() if label not in distinct]
-            if unknown:
-                raise ValueError(f"label {unknown[0]!r} is not among classes {classes.tolist()}")
-        fix("labels", used[: self.n_boxes].copy())
-        fix("default", None if self.default is None else used[-1].item())
-        fix("classes", classes)
-
-    def _check_categories(self) -> dict[str, tuple[Category, ...]]:
-        known = {}
-        names = set(self.feature_names)
-        given: Mapping[str, Any] = self.categories or {}
-        for name, values in given.items():
-            if name not in names:
-                raise ValueError(
-                    f"categories names the feature {name!r}; the features are {list(self.feature_names)}"
-                )
-            if isinstance(values, str | set | frozenset):
-                raise ValueError(
-                    f"categories of {name!r} must be a sequence in a fixed order, got {values!r}"
-                )
-            values = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-            for value in values:
-                if not isinstance(value, int | float | str) or value != value:
-                    raise ValueError(
-                        f"categories of {name!r} must be text, numbers or booleans, got {value!r}"
-                    )
-            if not values or len(set(values)) != len(values):
-                raise ValueError(
-                    f"categories of {name!r} must be one or more different values, got {values!r}"
-                )
-            known[name] = values
-        return known
-
-    def _check_allowed(self) -> dict[str, NDArray[np.bool_]]:
-        given = self.allowed or {}
-        for name in given:
-            if name not in self.categories:
-                raise ValueError(
-                    f"allowed names {name!r}, which has no categories; known: {list(self.categories)}"
-                )
-        checked = {}
-        for name, values in self.categories.items():
-            shape = (len(self.labels), len(values))
-            table = np.array(given.get(name, np.ones(shape, bool)))
-            if table.dtype != bool or table.shape != shape:
-                raise ValueError(
-                    f"allowed[{name!r}] must be a bool array of shape {shape}, "
-                    f"got {table.dtype} {table.shape}"
-                )
-            empty = np.flatnonzero(~table.any(axis=1))
-            if len(empty):
-                raise ValueError(f"box {empty[0]} admits no category of {name!r}; drop the box or admit one")
-            table.flags.writeable = False
-            checked[name] = table
-        return checked
-
-    def _check_bounds(self) -> None:
-        for name, bound, wrong in (("lower", self.lower, math.inf), ("upper", self.upper, -math.inf)):
-            bad = np.argwhere(np.isnan(bound) | (bound == wrong))
-            if len(bad):
-                box, feature = bad[0]
-                raise ValueError(
-                    f"{name} of box {box}, feature {self.feature_names[feature]!r} is {bound[box, feature]}; "
-                    f"give a number, or {-wrong} to leave the side open"
-                )
-        crossed = np.argwhere(self.lower > self.upper)
-        if len(crossed):
-            box, feature = crossed[0]
-            raise ValueError(
-                f"box {box} is empty: lower {self.lower[box, feature]} > upper {self.upper[box, feature]} "
-                f"for feature {self.feature_names[feature]!r}"
-            )
-        bounded = np.isfinite(self.lower) | np.isfinite(self.upper)
-        for name, restricts in zip(self.feature_names, bounded.T, strict=True):
-            if name in self.categories and restricts.any():
-                raise ValueError(f"feature {name!r} is categorical: restrict it by allowed, not by bounds")
-
-    def _check_uncovered(self, fix: Any) -> None:
-        if self.uncovered not in ("default", "nearest"):
-            raise ValueError(f"uncovered must be 'default' or 'nearest', got {self.uncovered!r}")
-        if self.uncovered == "default":
-            if self.scale is not None:
-                raise ValueError("scale only has a meaning with uncovered='nearest'")
-            return
-        if self.scale is None:
-            raise ValueError("uncovered='nearest' needs scale, one positive power of two per feature")
-        scale = np.array(self.scale, dtype=np.float64)
-        # Below 2**-1023 the inverse, by which distances are multiplied, overflows.
-        if (
-            scale.shape != (self.n_features,)
-            or not ((np.frexp(scale)[0] == 0.5) & (scale >= 2.0**-1023)).all()
-        ):
-            raise ValueError(
-                f"scale must be {self.n_features} positive powers of two, from 2**-1023 on, got {scale}"
-            )
-        fix("scale", scale)
-
-    def _check_counts(self) -> Floats:
-        counts = np.array(self.counts, dtype=np.float64) + 0.0
-        shape = (self.n_boxes + 1, len(self.classes))
-        if counts.shape != shape:
-            raise ValueError(f"counts must have shape {shape}, (n_boxes + 1, n_classes), got {counts.shape}")
-        # Shares need the total, which overflows before the counts themselves do.
-        if (counts < 0).any() or not (counts <= 1e300 / max(1, counts.size)).all():
-            raise ValueError("counts must be finite and not negative")
-        return counts
+            fix("counts", box_checks.check_counts(self))
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -678,71 +482,6 @@ class Boxes:
 
     def _support(self, box: int) -> str:
         return "" if self.counts is None else format_number(round(float(self.counts[box].sum()), 6))
-
-
-_SORTS = {"b": "booleans", "i": "numbers", "f": "numbers", "U": "text"}
-
-
-def _sort_of(value: object) -> str | None:
-    """Name what a label or category is; None if it can be neither."""
-    if isinstance(value, bool):
-        return "booleans"
-    if isinstance(value, int | float):
-        return "numbers" if isinstance(value, int) or math.isfinite(value) else None
-    return "text" if isinstance(value, str) else None
-
-
-def _float_matrix(name: str, values: ArrayLike) -> Floats:
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biufO" or any(isinstance(item, str | bytes) for item in _objects(array)):
-            raise TypeError(f"got {array.dtype}")
-        # Adding zero turns -0.0 into 0.0: the two compare equal and must print equal.
-        matrix = array.astype(np.float64) + 0.0
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} must be a matrix of numbers: {error}") from None
-    if matrix.ndim != 2:
-        raise ValueError(f"{name} must have shape (n_boxes, n_features), got shape {matrix.shape}")
-    return matrix
-
-
-def _objects(array: NDArray[Any]) -> list[Any]:
-    return array.ravel().tolist() if array.dtype == object else []
-
-
-def _label_array(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Make an array of text, booleans, int64 or float64; refuse a mixture, which numpy makes text."""
-    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be a list of labels, got shape {array.shape}")
-    items = [item.item() if isinstance(item, np.generic) else item for item in array.tolist()]
-    sorts = {_sort_of(item) for item in items}
-    if len(sorts) > 1 or None in sorts:
-        raise ValueError(f"{name} must be all text, all finite numbers or all booleans, got {items[:5]!r}")
-    if sorts == {"text"}:
-        ending = [item for item in items if item.endswith("\0")]
-        if ending:
-            raise ValueError(f"{name} holds {ending[0]!r}: arrays of text drop a zero character at the end")
-        return np.array([str(item) for item in items])
-    if sorts == {"booleans"}:
-        return np.array(items, dtype=bool)
-    try:
-        return np.array(items, np.float64 if any(isinstance(item, float) for item in items) else np.int64)
-    except OverflowError:
-        raise ValueError(f"{name} must be integers of 64 bits or fewer, got {items[:5]!r}") from None
-
-
-def _check_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise ValueError(f"feature_names must be a list of names, got the text {names!r}")
-    names = tuple(names if names is not None else ()) or tuple(f"x{j}" for j in range(n_features))
-    if len(names) != n_features:
-        raise ValueError(f"{len(names)} feature names for {n_features} columns")
-    for name in names:
-        if not isinstance(name, str):
-            raise ValueError(f"feature names must be text, got {name!r}")
-    tables.check_unique(names)
-    return tuple(str(name) for name in names)
 
 
 def _interval(asked: Any, rule: str, name: str) -> tuple[float, float]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .boxes import Boxes, Condition, format_name, format_number
+from .boxes import Boxes
+from .conditions import Condition, format_name, format_number
 
 
 @dataclass(frozen=True)

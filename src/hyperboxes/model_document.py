@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import __version__
-from .boxes import Boxes, Category
+from .boxes import Boxes
+from .tables import Category
 
 FORMAT = "hyperboxes-model"
 FORMAT_VERSION = (1, 0)

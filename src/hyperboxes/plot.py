@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import tables
-from .boxes import Boxes, Floats, Label, format_name
+from .boxes import Boxes, Floats, Label
+from .conditions import format_name
 from .summary import format_label
 
 if TYPE_CHECKING:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from .boxes import Boxes, Category, Condition, Label
+from .boxes import Boxes, Label
+from .conditions import Condition
+from .tables import Category
 
 #: float64 tells neighbouring integers apart up to here.
 LARGEST_CATEGORY = 2**53

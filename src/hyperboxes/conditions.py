@@ -1,0 +1,67 @@
+"""Condition: what one box asks of one feature, and how people read it."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import NamedTuple
+
+from .tables import Category
+
+
+def format_number(value: float) -> str:
+    """Write a bound with the fewest digits that read back as the same float64."""
+    text = repr(float(value))
+    return text[:-2] if text.endswith(".0") else text
+
+
+def format_name(name: str) -> str:
+    """Write a column name as it is if that is harmless, else quoted and escaped."""
+    plain = name.isprintable() and name == name.strip() and not any(sign in name for sign in '"<>={},\\')
+    # A column called 3 would read "3 <= 5", one called "a and b" like two conditions.
+    plain = plain and not _reads_as_number(name) and _SPOKEN.isdisjoint(name.lower().split())
+    return name if plain and name else json.dumps(name)
+
+
+_SPOKEN = frozenset(("and", "else", "if", "in", "or", "then"))
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+class Condition(NamedTuple):
+    """What one box asks of one feature: an interval, or a set of categories.
+
+    ``categories`` is None for a numeric feature. An open side is infinite.
+    """
+
+    feature: int
+    name: str
+    lower: float
+    upper: float
+    categories: tuple[Category, ...] | None = None
+
+    @property
+    def n_conditions(self) -> int:
+        """Count one for each closed side, or one for a set of categories."""
+        if self.categories is not None:
+            return 1
+        return int(math.isfinite(self.lower)) + int(math.isfinite(self.upper))
+
+    def __str__(self) -> str:
+        name = format_name(self.name)
+        if self.categories is not None:
+            shown = [json.dumps(item) if isinstance(item, str) else str(item) for item in self.categories]
+            return f"{name} = {shown[0]}" if len(shown) == 1 else f"{name} in {{{', '.join(shown)}}}"
+        if self.lower == self.upper:
+            return f"{name} = {format_number(self.lower)}"
+        if self.lower == -math.inf:
+            return f"{name} <= {format_number(self.upper)}"
+        if self.upper == math.inf:
+            return f"{name} >= {format_number(self.lower)}"
+        return f"{format_number(self.lower)} <= {name} <= {format_number(self.upper)}"
