@@ -9,3 +9,16 @@ LONG = os.environ.get("HYPERBOXES_LONG") == "1"
 settings.register_profile("ci", max_examples=200, derandomize=True, deadline=None)
 settings.register_profile("long", max_examples=5000, deadline=None)
 settings.load_profile("long" if LONG else "ci")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Count scikit-learn's own checks: zero failures is a promise of the README."""
+    counts = {
+        outcome: sum(
+            "test_scikit_learn_check" in report.nodeid for report in terminalreporter.stats.get(outcome, [])
+        )
+        for outcome in ("passed", "failed", "xfailed", "skipped")
+    }
+    if any(counts.values()):
+        told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        terminalreporter.write_line(f"scikit-learn's estimator checks: {told}")
