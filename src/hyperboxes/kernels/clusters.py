@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from ._compile import inner, kernel
 from .random import draw_float
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def _seed_centres(X, weight, centres, state):  # type: ignore[no-untyped-def]
     """k-means++ (Arthur & Vassilvitskii 2007): each centre drawn by weight times squared distance."""
     n, d = X.shape
@@ -32,7 +32,7 @@ def _seed_centres(X, weight, centres, state):  # type: ignore[no-untyped-def]
     return len(centres)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def assign_clusters(X, weight, n_clusters, seed, max_iter):  # type: ignore[no-untyped-def]
     """Lloyd's iterations; returns each row's cluster, numbered from 0."""
     n, d = X.shape

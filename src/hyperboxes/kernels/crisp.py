@@ -17,9 +17,9 @@ raises J is found whenever there is one. Each proposal is then judged by J itsel
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from ._compile import inner, kernel
 from .random import draw
 
 MISSING = 255
@@ -27,8 +27,8 @@ MISSING = 255
 SMALLEST_GAIN = 1e-10
 
 
-@numba.njit(cache=True, nogil=True)
-def count_violations(columns, first, last, violations, cover):  # type: ignore[no-untyped-def]
+@inner
+def _count_violations(columns, first, last, violations, cover):  # type: ignore[no-untyped-def]
     """Count for every box and row the violated features, and for every row the boxes that hold it."""
     n = columns.shape[1]
     cover[:] = 0
@@ -46,7 +46,7 @@ def count_violations(columns, first, last, violations, cover):  # type: ignore[n
             cover[i] += np.int16(counts[i] == 0)
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def _price_of(low, high, n_bins, categorical):  # type: ignore[no-untyped-def]
     """Count the conditions of one feature."""
     if low == 0 and high == MISSING:
@@ -56,8 +56,8 @@ def _price_of(low, high, n_bins, categorical):  # type: ignore[no-untyped-def]
     return int(low > 0) + int(high < n_bins - 1)
 
 
-@numba.njit(cache=True, nogil=True)
-def count_conditions(first, last, n_bins, categorical):  # type: ignore[no-untyped-def]
+@inner
+def _count_conditions(first, last, n_bins, categorical):  # type: ignore[no-untyped-def]
     """Count the conditions of each box."""
     out = np.zeros(len(first), np.int64)
     for k in range(len(first)):
@@ -66,7 +66,7 @@ def count_conditions(first, last, n_bins, categorical):  # type: ignore[no-untyp
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def _covered_weight(cover, positive, weight):  # type: ignore[no-untyped-def]
     true, false = 0.0, 0.0
     for i in range(len(cover)):
@@ -78,31 +78,43 @@ def _covered_weight(cover, positive, weight):  # type: ignore[no-untyped-def]
     return true, false
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def _value(true, false, total, price):  # type: ignore[no-untyped-def]
     """Give the objective J."""
     return 2 * true / (true + false + total) - price / (2 * total)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
+def count_violations(columns, first, last, violations, cover):  # type: ignore[no-untyped-def]
+    """Count for every box and row the violated features, and for every row the boxes that hold it."""
+    _count_violations(columns, first, last, violations, cover)
+
+
+@kernel
+def count_conditions(first, last, n_bins, categorical):  # type: ignore[no-untyped-def]
+    """Count the conditions of each box."""
+    return _count_conditions(first, last, n_bins, categorical)
+
+
+@kernel
 def objective(columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price):  # type: ignore[no-untyped-def]
     """Give the objective of a union of boxes, and its plain F1."""
     n = columns.shape[1]
     violations = np.zeros((len(first), n), np.int16)
     cover = np.zeros(n, np.int16)
-    count_violations(columns, first, last, violations, cover)
+    _count_violations(columns, first, last, violations, cover)
     true, false = _covered_weight(cover, positive, weight)
     total = 0.0
     for i in range(n):
         if positive[i]:
             total += weight[i]
-    price = condition_price * count_conditions(first, last, n_bins, categorical).sum() + box_price * len(
+    price = condition_price * _count_conditions(first, last, n_bins, categorical).sum() + box_price * len(
         first
     )
     return _value(true, false, total, price), _value(true, false, total, 0.0)
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def _histogram(rows, first, last, violations, cover, positive, weight, gain, loss):  # type: ignore[no-untyped-def]
     """Sum, by feature and bin, the rows that only this box could decide.
 
@@ -127,7 +139,7 @@ def _histogram(rows, first, last, violations, cover, positive, weight, gain, los
                     break
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def _best_interval(  # type: ignore[no-untyped-def]
     gain, loss, n_bins, needed, price, size, categorical, may_low, may_high, required, allowance
 ):
@@ -184,7 +196,7 @@ def _best_interval(  # type: ignore[no-untyped-def]
     return best, low, high, best_gain, best_loss
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def _centre_in_gap(gain, loss, n_bins, low, high):  # type: ignore[no-untyped-def]
     """Move each closed side to the middle of the empty bins around it."""
     if low > 0:
@@ -204,7 +216,7 @@ def _centre_in_gap(gain, loss, n_bins, low, high):  # type: ignore[no-untyped-de
     return low, high
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def _move(  # type: ignore[no-untyped-def]
     rows, column, feature, low, high, first, last, violations, cover, positive, weight, gain, loss
 ):
@@ -258,7 +270,7 @@ def _move(  # type: ignore[no-untyped-def]
     return true, false
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def polish(  # type: ignore[no-untyped-def]
     rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
     condition_price, box_price, first, last, max_sweeps, max_moves, seed,
@@ -280,8 +292,8 @@ def polish(  # type: ignore[no-untyped-def]
             total += weight[i]
     state = np.array([np.uint64(seed)], np.uint64)
     order = np.arange(n_boxes)
-    conditions = count_conditions(first, last, n_bins, categorical)
-    count_violations(columns, first, last, violations, cover)
+    conditions = _count_conditions(first, last, n_bins, categorical)
+    _count_violations(columns, first, last, violations, cover)
     condition_unit = condition_price / (2 * total)
     n_moves = 0
     settled = np.full(n_boxes, -1)  # how many moves there had been when a box last had none to make
@@ -355,7 +367,7 @@ def polish(  # type: ignore[no-untyped-def]
     return _value(true, false, total, condition_price * conditions.sum() + box_price * n_boxes)
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def _list_rows(inside):  # type: ignore[no-untyped-def]
     """List the rows of each box: box k holds ``held[start[k] : start[k + 1]]``."""
     n_boxes, n = inside.shape
@@ -372,7 +384,7 @@ def _list_rows(inside):  # type: ignore[no-untyped-def]
     return start, held
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: ignore[no-untyped-def]
     """Choose at most ``max_boxes`` boxes greedily by the objective, then swap while that helps.
 
@@ -443,20 +455,20 @@ def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: igno
     return chosen
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def worth_of_boxes(columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price):  # type: ignore[no-untyped-def]
     """Give what the objective would lose without each box."""
     n = columns.shape[1]
     n_boxes = len(first)
     violations = np.zeros((n_boxes, n), np.int16)
     cover = np.zeros(n, np.int16)
-    count_violations(columns, first, last, violations, cover)
+    _count_violations(columns, first, last, violations, cover)
     true, false = _covered_weight(cover, positive, weight)
     total = 0.0
     for i in range(n):
         if positive[i]:
             total += weight[i]
-    conditions = count_conditions(first, last, n_bins, categorical)
+    conditions = _count_conditions(first, last, n_bins, categorical)
     price = condition_price * conditions.sum() + box_price * n_boxes
     value = _value(true, false, total, price)
     worth = np.empty(n_boxes)

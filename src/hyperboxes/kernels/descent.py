@@ -7,6 +7,7 @@ import math
 import numba
 import numpy as np
 
+from ._compile import inner, kernel
 from .random import draw
 
 #: Gradients below this share of the largest possible one move nothing at the learning rates used.
@@ -17,7 +18,7 @@ SMALLEST_F1 = 0.1
 FAST = {"reassoc", "contract", "nsz", "nnan", "ninf"}
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@numba.njit(nogil=True, fastmath=FAST)
 def margin(x, lower, upper, k):  # type: ignore[no-untyped-def]
     """Give the signed distance to box k.
 
@@ -34,7 +35,7 @@ def margin(x, lower, upper, k):  # type: ignore[no-untyped-def]
     return least if least >= 0 else -np.sqrt(squares)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@numba.njit(nogil=True, fastmath=FAST)
 def add_gradient(x, lower, upper, k, m, g, gradient):  # type: ignore[no-untyped-def]
     """Add g times the gradient of the margin m: one face inside, every violated face outside.
 
@@ -58,7 +59,7 @@ def add_gradient(x, lower, upper, k, m, g, gradient):  # type: ignore[no-untyped
         gradient[1, k, j] += g * max(x[j] - upper[k, j], np.float32(0)) / -m
 
 
-@numba.njit(cache=True, nogil=True)
+@inner
 def union_loss(margins, temperature, positive, memberships):  # type: ignore[no-untyped-def]
     """Loss of one row under the noisy-or union and its derivative by log(1 - p).
 
@@ -82,7 +83,7 @@ def union_loss(margins, temperature, positive, memberships):  # type: ignore[no-
     return -math.log(inside), math.exp(log_outside) / inside
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def descend(  # type: ignore[no-untyped-def]
     X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,
     learning_rate, last_learning_rate, temperature, last_temperature, seed, history,

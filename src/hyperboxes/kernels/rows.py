@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ._compile import kernel
 from .random import mix
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _hash_rows(bits, group, out):  # type: ignore[no-untyped-def]
     for i in range(len(bits)):
         h = mix(np.uint64(group[i]))
@@ -18,7 +18,7 @@ def _hash_rows(bits, group, out):  # type: ignore[no-untyped-def]
         out[i] = h
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _same_as_previous(cells, group, order, out):  # type: ignore[no-untyped-def]
     out[0] = False
     for r in range(1, len(order)):

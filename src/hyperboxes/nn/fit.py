@@ -16,7 +16,6 @@ from ..crisp import BinBoxes, Limits, drop_idle, improve, merge, order_boxes, po
 from ..kernels._threads import run
 from ..kernels.crisp import MISSING
 from ..kernels.descent import descend
-from ..kernels.random import mix
 from ..tables import Table
 from .initialise import cluster_boxes, random_boxes, tree_boxes
 from .problem import ClassProblem, Problem, Space
@@ -211,7 +210,7 @@ def _holds_better(view: ClassProblem, starts: list[BinBoxes], blurred: BinBoxes,
 
 
 def _seed(seed: int, part: int) -> int:
-    return int(mix(np.uint64(seed) ^ mix(np.uint64(part)))) >> 1
+    return int(np.random.SeedSequence((seed, part)).generate_state(1, np.uint64)[0]) >> 1
 
 
 def _of_class(boxes: Boxes | None, label: Any) -> Boxes | None:

@@ -1,0 +1,1 @@
+"""The paper, reproduced: published numbers, and what is measured beside them."""
