@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from ..boxes import Boxes, Label
-from . import functional
+from . import functional, fused
 from .functional import MembershipForm, UnionForm
 
 WidthForm = Literal["softplus", "absolute"]
@@ -307,7 +307,8 @@ class BoxLayer(nn.Module):
                 log_p, log_not_p = functional.log_smooth_max(log_h, self.union_temperature, log_not_h)
             return log_p - log_not_p
 
-        return self._by_rows(of_rows, x)
+        result = fused.logits(self, x, of_rows) if fused.fits(self, x) else None
+        return self._by_rows(of_rows, x) if result is None else result
 
     def class_scores(self, x: Tensor) -> Tensor:
         """Give logsumexp_k log h_k of each class, for a softmax over classes, shape (..., n_classes)."""

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from .checkpoint import CheckpointError, Contents, Scalar, digest
+from .fused import CrossEntropy
 from .module import BoxLayer, Output, box_layers, set_temperatures
 from .objective import Loss, Objective, Regularizer, crisp_error, describe, exact_sum
 from .schedules import Plateau, RateSchedule, Schedule
@@ -148,6 +149,8 @@ class Run:
     patience: int | None
     tolerance: float
     seed: int
+    #: Stands in for the model and the objective where they are a `BoxLayer` and its full batch.
+    cross_entropy: CrossEntropy | None = None
     history: History = field(default_factory=History)
     rate: float = 1.0
     waited: int = 0
@@ -204,11 +207,15 @@ class Run:
             group["lr"] = rate
         size, batch = len(batch), batch[self.process :: self.n_processes]
         self.optimizer.zero_grad(set_to_none=True)
-        with _output(self.layers, self.objective.output):
-            output = self.model(self.rows.x[batch])
-        losses = self.objective(output, self.rows.target[batch], self.rows.weight[batch])
+        if self.cross_entropy is not None:
+            total, losses = self.cross_entropy(self.layers[-1])
+        else:
+            with _output(self.layers, self.objective.output):
+                output = self.model(self.rows.x[batch])
+            losses = self.objective(output, self.rows.target[batch], self.rows.weight[batch])
+            total = losses.sum()
         # DDP averages over processes; times their number it is the sum over the whole batch.
-        mean = losses.sum() * (self.n_processes / size) if losses.ndim else losses
+        mean = total * (self.n_processes / size) if losses.ndim else losses
         for regularizer in self.regularizers:
             mean = mean + regularizer(self.module)
         if not math.isfinite(mean.item()):
@@ -259,12 +266,16 @@ class Run:
         self.model.eval()
         crisp = self.monitor == "crisp"
         with torch.no_grad(), _output(self.layers, "margins" if crisp else self.objective.output):
-            output = torch.cat([self.module(piece) for piece in torch.split(rows.x, EVALUATED_ROWS)])
-            if crisp:
-                value = crisp_error(output, rows.target, rows.weight)
+            if self.cross_entropy is not None and rows is self.rows and not crisp:
+                losses = self.cross_entropy(self.layers[-1])[1]
+                value = exact_sum(losses) / len(losses)
             else:
-                losses = self.objective(output, rows.target, rows.weight)
-                value = exact_sum(losses) / max(1, losses.numel())
+                output = torch.cat([self.module(piece) for piece in torch.split(rows.x, EVALUATED_ROWS)])
+                if crisp:
+                    value = crisp_error(output, rows.target, rows.weight)
+                else:
+                    losses = self.objective(output, rows.target, rows.weight)
+                    value = exact_sum(losses) / max(1, losses.numel())
         return math.inf if math.isnan(value) else value
 
     # -- going back, and on ------------------------------------------------------------------------

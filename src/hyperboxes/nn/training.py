@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from .checkpoint import CheckpointFolder
+from .fused import CrossEntropy
 from .module import box_layers
 from .objective import Loss, Objective, Regularizer, describe
 from .run import (
@@ -147,11 +148,14 @@ def train(
     monitor = monitor or ("crisp" if temperatures is not None and layers else "loss")
     if monitor == "crisp" and not layers:
         raise ValueError("monitor='crisp' reads the boxes of a BoxLayer, and the model has none")
+    whole = None
+    if loss in ("bce", "weighted_bce") and (batch_size or len(rows.x)) >= len(rows.x):
+        whole = CrossEntropy.make(model, objective, rows.x, rows.target, rows.weight)
     run = Run(
         model, rows, objective, tuple(regularizers), watched, monitor,
         optimizer(model.parameters(), lr=1.0, **(optimizer_options or {})),
         learning_rate, temperatures, Plateau(**plateau) if plateau is not None else None,
-        batch_size or len(rows.x), max_epochs, patience, tolerance, seed,
+        batch_size or len(rows.x), max_epochs, patience, tolerance, seed, whole,
     )  # fmt: skip
     settings = {
         "loss": loss, "regularizers": tuple(regularizers), "optimizer": optimizer,
