@@ -122,8 +122,8 @@ def fused_epoch(layer: BoxLayer, x: Tensor, y: Tensor) -> Epoch:
     bounds.load_state_dict(layer.state_dict())
 
     def epoch() -> tuple[Tensor, ...]:
-        total, _ = rows(bounds)
-        return tuple(side[0] for side in torch.autograd.grad(total / len(x), (bounds.lower, bounds.upper)))
+        loss = rows(bounds).sum() / len(x)
+        return tuple(side[0] for side in torch.autograd.grad(loss, (bounds.lower, bounds.upper)))
 
     return epoch
 

@@ -91,13 +91,13 @@ class CrossEntropy:
 
         return cls(paper.lay_out(x.numpy()), slope(-CERTAIN), slope(CERTAIN))
 
-    def __call__(self, layer: BoxLayer) -> tuple[Tensor, Tensor]:
-        """Return the sum of the losses, with its gradient, and the losses of shape (n_rows,), without."""
-        total, losses = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
+    def __call__(self, layer: BoxLayer) -> Tensor:
+        """Return the sum of the losses in float64, shape (1,); NaN where a number is not finite."""
+        total: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
             self, layer.lower, layer.upper, _number(layer.boundary_temperature),
             _number(layer.union_temperature), torch.is_grad_enabled(),
         )  # fmt: skip
-        return total, losses
+        return total
 
 
 class _Logits(torch.autograd.Function):
@@ -139,23 +139,20 @@ class _CrossEntropy(torch.autograd.Function):
         boundary: float,
         union: float,
         learns: bool,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Tensor:
         found = paper.union(
             rows.strips, lower.detach().numpy(), upper.detach().numpy(), boundary, union, rows.alpha,
             rows.beta, learns=learns,
         )  # fmt: skip
-        losses = found.losses
-        if not found.finite:
-            losses[:] = np.nan
         ctx.save_for_backward(torch.from_numpy(found.lower), torch.from_numpy(found.upper))
-        result = lower.new_tensor(losses.sum(dtype=np.float64)), torch.from_numpy(losses)
-        ctx.mark_non_differentiable(result[1])
-        return result
+        total = found.losses.sum(dtype=np.float64) if found.finite else np.nan
+        return torch.tensor([total], dtype=torch.float64)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, slope: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
         lower, upper = ctx.saved_tensors
+        slope = slope.to(lower.dtype)
         return None, slope * lower, slope * upper, None, None, None
 
 

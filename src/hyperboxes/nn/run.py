@@ -208,14 +208,13 @@ class Run:
         size, batch = len(batch), batch[self.process :: self.n_processes]
         self.optimizer.zero_grad(set_to_none=True)
         if self.cross_entropy is not None:
-            total, losses = self.cross_entropy(self.layers[-1])
+            losses = self.cross_entropy(self.layers[-1])
         else:
             with _output(self.layers, self.objective.output):
                 output = self.model(self.rows.x[batch])
             losses = self.objective(output, self.rows.target[batch], self.rows.weight[batch])
-            total = losses.sum()
         # DDP averages over processes; times their number it is the sum over the whole batch.
-        mean = total * (self.n_processes / size) if losses.ndim else losses
+        mean = losses.sum() * (self.n_processes / size) if losses.ndim else losses
         for regularizer in self.regularizers:
             mean = mean + regularizer(self.module)
         if not math.isfinite(mean.item()):
@@ -267,8 +266,7 @@ class Run:
         crisp = self.monitor == "crisp"
         with torch.no_grad(), _output(self.layers, "margins" if crisp else self.objective.output):
             if self.cross_entropy is not None and rows is self.rows and not crisp:
-                losses = self.cross_entropy(self.layers[-1])[1]
-                value = exact_sum(losses) / len(losses)
+                value = exact_sum(self.cross_entropy(self.layers[-1])) / len(rows.x)
             else:
                 output = torch.cat([self.module(piece) for piece in torch.split(rows.x, EVALUATED_ROWS)])
                 if crisp:
