@@ -247,6 +247,7 @@ def test_frozen_boxes_stay_and_decide_first():
     model = small(init=rule, frozen=True).fit(X, y)
     assert_array_equal(model.boxes_.upper[0], rule.upper[0])
     assert model.boxes_.labels[0] == 0
+    assert (model.boxes_.labels == 0).sum() == 1, "nothing is left to learn about what the frozen box decides"
     assert (model.boxes_.apply(X)[y == 0] == 0).all()
     assert f1_score(y, model.predict(X), average="macro") > 0.9
 
@@ -532,6 +533,9 @@ def test_partial_fit_learns_from_a_stream_and_new_categories():
     with pytest.raises(ValueError, match="'dead', which is not among"):
         stream.partial_fit(frame, ["dead"] * len(frame))
     assert stream.fit(frame, sick).boxes_ == small(2).fit(frame, sick).boxes_
+    more = patients(seed=1)
+    fresh = small(2).fit(frame, sick)
+    assert stream.partial_fit(*more).boxes_ == fresh.partial_fit(*more).boxes_, "fit forgets the stream"
 
 
 def test_settings_are_a_recipe_of_their_own():

@@ -1,1 +1,1 @@
-"""The paper, reproduced: published numbers, and what is measured beside them."""
+"""Published numbers of the paper, as data."""
