@@ -259,6 +259,25 @@ def test_the_sole_violation_is_the_feature_whose_opening_admits_the_row(case):
             assert sole[row, box] == (failed[0] if len(failed) == 1 else -1)
 
 
+@pytest.mark.parametrize("step", [1, 10**6])
+@given(case=boxes_and_table(), seed=st.integers(0, 99))
+def test_a_feature_keeps_out_the_weight_of_the_foreign_rows_that_it_alone_keeps_out(step, case, seed):
+    made, X = case
+    X = np.asarray(X, np.float64)
+    draw = np.random.default_rng(seed)
+    classes, weight = draw.integers(0, 2, len(X)), draw.random(len(X))
+    foreign = draw.random((2, made.n_boxes)) < 0.5
+    expected = np.zeros(made.n_features)
+    for row, box in np.ndindex(len(X), made.n_boxes):
+        failed = [j for j in range(made.n_features) if not reference.holds(made, box, j, float(X[row, j]))]
+        if len(failed) == 1 and foreign[classes[row], box]:
+            expected[failed[0]] += weight[row]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(containment, "SERIAL_WORK", step)
+        found = containment.weight_kept_out(X, made._compiled, foreign, classes, weight)
+    np.testing.assert_allclose(found, expected)
+
+
 @pytest.mark.parametrize("n_features", [0, 2])
 @pytest.mark.parametrize("n_rows", [0, 3])
 def test_no_boxes_no_features_no_rows(n_rows, n_features):

@@ -12,7 +12,7 @@ from hyperboxes.crisp import BinBoxes, Limits
 from hyperboxes.kernels.crisp import MISSING
 from hyperboxes.nn import fit
 from hyperboxes.nn.fit import fit_hypernn
-from hyperboxes.nn.problem import Problem, _thin_out
+from hyperboxes.nn.problem import Problem, _quota
 from hyperboxes.nn.settings import Settings
 from hyperboxes.tables import Table, read_table
 
@@ -43,18 +43,13 @@ def view_of(table, classes, target=1, **options):
 
 
 @pytest.mark.parametrize("max_rows", [10, 100, 1000])
-def test_thinning_keeps_the_weight_of_every_class_and_rare_ones_whole(max_rows):
-    draw = np.random.default_rng(0)
-    classes = np.concatenate([np.zeros(5000, np.int64), np.full(200, 1), np.full(2, 3)])
-    draw.shuffle(classes)
-    weight = draw.uniform(0.5, 2, len(classes))
-    kept, merged = _thin_out(classes, weight, max_rows)
-    assert (np.diff(kept) > 0).all()
-    assert len(kept) <= 1.5 * max_rows + 3
-    np.testing.assert_allclose(np.bincount(classes[kept], merged), np.bincount(classes, weight))
-    assert (classes[kept] == 3).sum() >= 1
-    if max_rows >= 100:
-        assert (classes[kept] == 3).sum() == 2
+def test_thinning_keeps_classes_in_proportion_and_rare_ones_whole(max_rows):
+    counts = np.array([5000, 200, 0, 2])
+    quota = _quota(counts, max_rows)
+    assert (quota <= counts).all()
+    assert quota.sum() <= 1.5 * max_rows + 3
+    assert quota[3] == (2 if max_rows >= 100 else 1)
+    assert quota[0] / max_rows == pytest.approx(5000 / 5202, abs=0.1)
 
 
 def test_a_large_table_is_thinned_and_light_weights_count_as_rows():

@@ -1,12 +1,18 @@
 """Canonical rows: weight is repetition, order means nothing, to the last bit."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperboxes.kernels.rows import canonical_rows
+from hyperboxes.kernels import blocks
+from hyperboxes.kernels.random import mix
+from hyperboxes.kernels.rows import _exact_sum, canonical_rows, hash_rows
 
-cells = st.sampled_from([0.0, -0.0, 1.0, np.nan, 1e308, 5e-324])
+cells = st.sampled_from([0.0, -0.0, 1.0, -3.5, np.nan, 1e308, 5e-324, -1.5e-310, 1e-300])
 weights = st.sampled_from([0.0, 1.0, 2.0, 0.1, 0.3, 1e-9])
 
 
@@ -21,7 +27,7 @@ def tables(draw):
 
 def content(X, group, weight):
     """The rows, groups and weights in canonical order, NaN and zeros alike."""
-    index, merged = canonical_rows(X, group, weight)
+    index, merged, _ = canonical_rows(X, group, weight)
     return (X[index] + 0.0).tolist().__repr__(), group[index].tolist(), merged.tolist()
 
 
@@ -47,7 +53,8 @@ def test_distinct_rows_remain_once_with_their_whole_weight(table):
     for row, label, w in zip((X + 0.0).tolist(), group.tolist(), weight.tolist(), strict=True):
         if w > 0:
             expected[repr((row, label))] = expected.get(repr((row, label)), 0) + w
-    index, merged = canonical_rows(X, group, weight)
+    index, merged, n_distinct = canonical_rows(X, group, weight)
+    assert n_distinct == len(index)
     found = {
         repr(((X[i] + 0.0).tolist(), int(group[i]))): w
         for i, w in zip(index.tolist(), merged.tolist(), strict=True)
@@ -60,20 +67,20 @@ def test_distinct_rows_remain_once_with_their_whole_weight(table):
 def test_zeros_of_both_signs_are_one_value_and_so_are_all_missing_ones():
     other_nan = np.array([0xFFF8000000000001], np.uint64).view(np.float64)[0]
     X = np.array([[0.0, np.nan], [-0.0, other_nan]])
-    index, weight = canonical_rows(X, np.zeros(2, np.int64), np.ones(2))
+    index, weight, _ = canonical_rows(X, np.zeros(2, np.int64), np.ones(2))
     assert len(index) == 1
     assert weight.tolist() == [2.0]
 
 
 def test_rows_of_weight_zero_vanish():
     X = np.arange(3.0)[:, None]
-    index, weight = canonical_rows(X, np.zeros(3, np.int64), np.array([1.0, 0.0, 2.0]))
+    index, weight, _ = canonical_rows(X, np.zeros(3, np.int64), np.array([1.0, 0.0, 2.0]))
     assert sorted(zip(index.tolist(), weight.tolist(), strict=True)) == [(0, 1.0), (2, 2.0)]
 
 
 def test_the_order_looks_random():
     X = np.arange(1000.0)[:, None]
-    index, _ = canonical_rows(X, np.zeros(1000, np.int64), np.ones(1000))
+    index, _, _ = canonical_rows(X, np.zeros(1000, np.int64), np.ones(1000))
     assert 350 < (np.diff(index) > 0).sum() < 650
     assert 400 < index[:100].mean() < 600
 
@@ -87,3 +94,77 @@ def test_the_unit_of_a_column_does_not_change_the_order(table, power):
         canonical_rows(X, group, weight), canonical_rows(moved, group, weight), strict=True
     ):
         np.testing.assert_array_equal(one, other)
+
+
+def plain_hashes(X, group):
+    """Hash as the formula says, from Python numbers."""
+    sizes = [max([abs(x) for x in column if not math.isnan(x)], default=0.0) for column in X.T.tolist()]
+    largest = [math.frexp(size)[1] for size in sizes]
+    out = []
+    for row, label in zip(X.tolist(), group.tolist(), strict=True):
+        h = mix.py_func(np.uint64(label))
+        for x, shift in zip(row, largest, strict=True):
+            mantissa, power = math.frexp(x + 0.0)
+            if x == 0 or math.isnan(x) or power - shift >= -1021:
+                bits = int(
+                    np.float64(math.nan if math.isnan(x) else math.ldexp(x + 0.0, -shift)).view(np.uint64)
+                )
+            else:
+                bits = int(np.float64(mantissa).view(np.uint64)) ^ ((power - shift) % 2**64)
+            with np.errstate(over="ignore"):
+                h = mix.py_func(np.uint64(h) ^ np.uint64(bits))
+        out.append(int(h))
+    return out
+
+
+@given(tables())
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_hashes_are_those_of_the_formula(table):
+    X, group, _ = table
+    assert hash_rows(X, group).tolist() == plain_hashes(X, group)
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_blocks_and_layout_change_no_hash(threads, order, monkeypatch):
+    X, group = np.random.default_rng(0).standard_normal((100, 3)), np.arange(100) % 4
+    expected = hash_rows(X, group)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 7 * 24)
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    np.testing.assert_array_equal(hash_rows(np.asarray(X, order=order), group), expected)
+
+
+# -- thinned out -------------------------------------------------------------------------------------
+
+
+@given(tables(), st.integers(1, 3))
+def test_thinning_keeps_the_first_rows_of_each_group_with_the_weight_of_all(table, wanted):
+    X, group, weight = table
+    index, merged, n_distinct = canonical_rows(X, group, weight)
+    thin = canonical_rows(X, group, weight, lambda counts: np.full(len(counts), wanted))
+    assert thin.n_distinct == n_distinct
+    for label in range(3):
+        own = group[index] == label
+        np.testing.assert_array_equal(thin.chosen[group[thin.chosen] == label], index[own][:wanted])
+        kept = thin.weight[group[thin.chosen] == label]
+        np.testing.assert_allclose(kept.sum(), merged[own].sum())
+        np.testing.assert_allclose(kept * merged[own][:1], kept[:1] * merged[own][:wanted])
+    np.testing.assert_array_equal(index[np.isin(index, thin.chosen)], thin.chosen)
+
+
+@given(tables(), st.randoms(use_true_random=False), st.integers(1, 3))
+def test_a_thinned_table_depends_on_neither_order_nor_repetition(table, random, wanted):
+    X, group, weight = table
+    order = list(range(len(X))) * 2
+    random.shuffle(order)
+
+    def thinned(X, group, weight):
+        index, merged, _ = canonical_rows(X, group, weight, lambda counts: np.full(len(counts), wanted))
+        return repr((X[index] + 0.0).tolist()), group[index].tolist(), merged.tolist()
+
+    assert thinned(X, group, 2 * weight) == thinned(X[order], group[order], weight[order])
+
+
+@given(st.lists(st.sampled_from([1.0, 0.1, 0.3, 1e-9, 1e300, 5e-324, 1e16]), min_size=1, max_size=12))
+def test_sums_are_rounded_once(values):
+    assert _exact_sum(np.array(values)) == float(sum(map(Fraction, values)))

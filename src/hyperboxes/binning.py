@@ -10,6 +10,8 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 import numpy as np
 from numpy.typing import NDArray
 
+from .kernels._threads import run
+from .kernels.columns import encode
 from .kernels.crisp import MISSING
 
 #: Most bins of a feature; codes are bytes and the last one stands for a missing value.
@@ -77,15 +79,15 @@ class Binning:
 
     @classmethod
     def _at_cuts(cls, X: NDArray[np.float64], cuts: Cuts) -> Binning:
-        below, above, integer = [], [], []
-        for j, column in enumerate(X.T):
-            known = np.sort(column[~np.isnan(column)])
-            values = known[np.concatenate([[True], known[1:] != known[:-1]])] if len(known) else known
+        def cut(j: int) -> tuple[NDArray[np.float64], NDArray[np.float64], bool]:
+            known = np.sort(X[:, j])
+            known = known[: len(known) - np.isnan(known).sum()]  # missing ones come last
+            values = known[np.concatenate([known[:1] == known[:1], known[1:] != known[:-1]])]
             at = cuts(j, known, values)
-            below.append(values[at])
-            above.append(values[at + 1])
-            integer.append(bool(len(values)) and bool((values == np.rint(values)).all()))
-        return cls(tuple(below), tuple(above), np.array(integer, dtype=bool))
+            return values[at], values[at + 1], bool(len(values)) and bool((values == np.rint(values)).all())
+
+        below, above, integer = zip(*run(cut, range(X.shape[1])), strict=True)
+        return cls(below, above, np.array(integer, dtype=bool))
 
     def data_bounds(
         self, first: NDArray[np.int64], last: NDArray[np.int64]
@@ -104,11 +106,7 @@ class Binning:
 
         A value between two cuts' data, which learning never saw, goes to the nearer bin.
         """
-        codes = np.empty((X.shape[1], X.shape[0]), np.uint8)
-        for j, column in enumerate(X.T):
-            codes[j] = np.searchsorted(self._middles(j), column, side="left")
-            codes[j][np.isnan(column)] = MISSING
-        return codes
+        return encode(X, tuple(self._middles(j) for j in range(X.shape[1])))
 
     def _middles(self, feature: int) -> NDArray[np.float64]:
         # Halving first: the sum of two large values overflows. Rounding may reach `above`, which must

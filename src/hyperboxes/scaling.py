@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .kernels.columns import extents, moments, standard_units
 from .tables import Table
 
 Floats = NDArray[np.float64]
@@ -16,22 +17,20 @@ def standardise(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
     Columns are first scaled by a power of two, which is exact, so that nothing overflows at 1e308 or
     vanishes at 1e-308.
     """
-    X = np.asarray(X, dtype=np.float64)
-    largest = np.nanmax(np.abs(X), axis=0, initial=0.0)
-    _, exponent = np.frexp(largest)
-    small = np.ldexp(X, -exponent)
-    known = ~np.isnan(small)
-    mass = np.maximum(weight @ known, 1e-300)
-    # A mean lies among its values; rounded, that of equal ones may not, and they would seem to vary.
-    lowest = np.min(small, axis=0, initial=1.0, where=known)
-    highest = np.max(small, axis=0, initial=-1.0, where=known)
-    small = np.where(known, small, 0.0)
-    mean = np.clip(weight @ small / mass, lowest, highest)
-    mean = np.where(known.any(axis=0), mean, 0.0)
-    deviation = np.sqrt(weight @ (np.where(known, small - mean, 0.0) ** 2) / mass)
-    centre, scale = np.ldexp(mean, exponent), np.ldexp(deviation, exponent)
+    lowest, highest = extents(X)
+    empty = lowest > highest
+    lowest, highest = np.where(empty, 0.0, lowest), np.where(empty, 0.0, highest)
+    unit = unit_of(np.maximum(-lowest, highest))
+    mass, mean, squares = moments(X, weight, unit, lowest * unit, highest * unit)
+    centre, scale = mean / unit, np.sqrt(squares / np.maximum(mass, 1e-300)) / unit
     flat = ~(scale > 0) | ~np.isfinite(scale)
     return centre, np.where(flat, 1.0, scale)
+
+
+def unit_of(size: Floats) -> Floats:
+    """Give the power of two that brings a size below one, or as near to that as float64 reaches."""
+    _, exponent = np.frexp(size)
+    return np.ldexp(1.0, np.minimum(-exponent, 1023))
 
 
 def scaled(X: Floats, centre: Floats, scale: Floats) -> Floats:
@@ -41,6 +40,13 @@ def scaled(X: Floats, centre: Floats, scale: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         difference = np.ldexp(X, -exponent) - np.ldexp(centre, -exponent)
         return np.asarray(difference / np.ldexp(scale, -exponent))
+
+
+def clipped_units(X: Floats, centre: Floats, scale: Floats, largest: float) -> NDArray[np.float32]:
+    """Give distances from the centre in units of the scale, at most ``largest``; 0 for a missing value."""
+    unit = unit_of(scale)
+    with np.errstate(over="ignore"):
+        return standard_units(X, unit, centre * unit, scale * unit, largest)
 
 
 def power_of_two_scale(table: Table, weight: Floats) -> Floats:

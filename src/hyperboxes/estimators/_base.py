@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 
 from ..boxes import Boxes
 from ..explain import Explanation, explain
-from ..kernels.containment import sole_violations
+from ..kernels.containment import weight_kept_out
 from ..scaling import standardise
 from ..tables import Table, as_array, as_frame, read_table, to_matrix
 
@@ -259,22 +259,16 @@ def _kind(label: object) -> str:
 
 def _counts(boxes: Boxes, table: Table, classes: Ints, weight: Floats, n_classes: int) -> Floats:
     """Sum the training weight of each class by deciding box; last, rows in no box."""
-    decided = boxes.decide(table.matrix)
-    counts = np.zeros((boxes.n_boxes + 1, n_classes))
-    np.add.at(counts, (decided, classes), weight)
-    return counts
+    decided = boxes.decide(table.matrix) % (boxes.n_boxes + 1)
+    size = (boxes.n_boxes + 1) * n_classes
+    counts = np.bincount(decided * n_classes + classes, weight, size)
+    return np.asarray(counts.reshape(-1, n_classes), dtype=np.float64)
 
 
 def _importances(boxes: Boxes, table: Table, classes: Ints, weight: Floats) -> Floats:
     """Weight of the rows that each feature alone keeps out of boxes of another class; sums to one."""
-    importance = np.zeros(boxes.n_features)
-    place = {label: index for index, label in enumerate(boxes.classes.tolist())}
-    votes = np.array([place[label] for label in boxes.labels.tolist()], dtype=np.int64)
-    if boxes.n_boxes:
-        sole = sole_violations(table.matrix, boxes._compiled)
-        for box, vote in enumerate(votes):
-            kept_out = (sole[:, box] >= 0) & (classes != vote)
-            np.add.at(importance, sole[kept_out, box], weight[kept_out])
+    foreign = boxes.classes[:, None] != boxes.labels
+    importance = weight_kept_out(table.matrix, boxes._compiled, foreign, classes, weight)
     total = importance.sum()
     return importance / total if total > 0 else importance
 

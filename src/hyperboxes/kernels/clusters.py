@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 
 from ._compile import inner, kernel
 from .random import draw_float
+
+
+@numba.njit(nogil=True, fastmath={"reassoc", "contract"})
+def _squared_distance(X, i, centres, c):  # type: ignore[no-untyped-def]
+    """Give the squared distance of row i from centre c; in any order of summing, so that it vectorises."""
+    s = 0.0
+    for j in range(X.shape[1]):
+        s += (X[i, j] - centres[c, j]) ** 2
+    return s
 
 
 @inner
@@ -14,20 +24,21 @@ def _seed_centres(X, weight, centres, state):  # type: ignore[no-untyped-def]
     n, d = X.shape
     distance = np.full(n, np.inf)
     chance = weight.copy()
+    total = weight.sum()
     for c in range(len(centres)):
-        target = draw_float(state) * chance.sum()
-        i, passed = 0, chance[0]
-        while passed <= target and i < n - 1:
-            i += 1
-            passed += chance[i]
-        centres[c] = X[i]
+        target = draw_float(state) * total
+        row, passed = 0, chance[0]
+        while passed <= target and row < n - 1:
+            row += 1
+            passed += chance[row]
+        for j in range(d):
+            centres[c, j] = X[row, j]
+        total = 0.0
         for i in range(n):
-            s = 0.0
-            for j in range(d):
-                s += (X[i, j] - centres[c, j]) ** 2
-            distance[i] = min(distance[i], s)
+            distance[i] = min(distance[i], _squared_distance(X, i, centres, c))
             chance[i] = weight[i] * distance[i]
-        if chance.sum() <= 0:  # every row is a centre already
+            total += chance[i]
+        if total <= 0:  # every row is a centre already
             return c + 1
     return len(centres)
 
@@ -49,9 +60,7 @@ def assign_clusters(X, weight, n_clusters, seed, max_iter):  # type: ignore[no-u
         for i in range(n):
             best, nearest = np.inf, 0
             for c in range(n_clusters):
-                s = 0.0
-                for j in range(d):
-                    s += (X[i, j] - centres[c, j]) ** 2
+                s = _squared_distance(X, i, centres, c)
                 if s < best:
                     best, nearest = s, c
             if nearest != labels[i]:

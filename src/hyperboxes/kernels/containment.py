@@ -169,27 +169,32 @@ def _test_box(buffer, first, last, slot, lower, upper, table, n_categories, flag
                 return
 
 
+@numba.njit(nogil=True)
+def _first_in_block(buffer, start, slot, lower, upper, table, n_categories, flags, mask, todo, first):  # type: ignore[no-untyped-def]
+    """Find the first box that contains each row of the block, -1 where there is none."""
+    todo[:] = 1
+    first[:] = -1
+    for k in range(len(start) - 1):
+        mask[:] = todo
+        _test_box(buffer, start[k], start[k + 1], slot, lower, upper, table, n_categories, flags, mask)
+        left = 0
+        for r in range(BLOCK_ROWS):
+            if mask[r]:
+                first[r] = k
+            todo[r] &= np.uint8(1) - mask[r]
+            left += todo[r]
+        if left == 0:
+            break
+
+
 def _first_box(X, used, start, slot, lower, upper, table, n_categories, flags, inverse_scale, out):  # type: ignore[no-untyped-def]
     buffer = np.zeros((len(used), BLOCK_ROWS + PADDING), X.dtype)
     lines = _lines(X, used)
-    mask = np.empty(BLOCK_ROWS, np.uint8)
-    todo = np.empty(BLOCK_ROWS, np.uint8)
+    mask, todo = np.empty(BLOCK_ROWS, np.uint8), np.empty(BLOCK_ROWS, np.uint8)
     first = np.empty(BLOCK_ROWS, np.int32)
     for begin in range(0, len(X), BLOCK_ROWS):
         rows = _fill(X, begin, used, lines, buffer)
-        todo[:] = 1
-        first[:] = -1
-        for k in range(len(start) - 1):
-            mask[:] = todo
-            _test_box(buffer, start[k], start[k + 1], slot, lower, upper, table, n_categories, flags, mask)
-            left = 0
-            for r in range(BLOCK_ROWS):
-                if mask[r]:
-                    first[r] = k
-                todo[r] &= np.uint8(1) - mask[r]
-                left += todo[r]
-            if left == 0:
-                break
+        _first_in_block(buffer, start, slot, lower, upper, table, n_categories, flags, mask, todo, first)
         for r in range(rows):
             out[begin + r] = first[r]
 
@@ -207,59 +212,80 @@ def _contains(X, used, start, slot, lower, upper, table, n_categories, flags, in
                 out[begin + r, k] = mask[r] != 0
 
 
+@numba.njit(nogil=True)
+def _nearest_of(buffer, r, start, slot, lower, upper, table, n_categories, flags, inverse_scale):  # type: ignore[no-untyped-def]
+    """Find the first box with the smallest largest violation for a row that none contains."""
+    best, nearest = np.inf, -1
+    for k in range(len(start) - 1):
+        worst = 0.0
+        for c in range(start[k], start[k + 1]):
+            value = np.float64(buffer[slot[c], r])
+            if value != value:
+                violation = np.inf
+            elif table[c] >= 0:
+                if _is_admitted(value, table[c], n_categories[c], flags):
+                    continue
+                violation = 1.0
+            elif value < lower[c]:
+                violation = (lower[c] - value) * inverse_scale[slot[c]]
+            elif value > upper[c]:
+                violation = (value - upper[c]) * inverse_scale[slot[c]]
+            else:
+                continue
+            worst = max(worst, violation)
+            if worst >= best:
+                break
+        if worst < best:
+            best, nearest = worst, k
+    return nearest
+
+
 def _nearest_box(X, used, start, slot, lower, upper, table, n_categories, flags, inverse_scale, out):  # type: ignore[no-untyped-def]
-    """Take the first box that contains a row, else the first with the smallest largest violation.
+    """Take the first box that contains a row, else the nearest.
 
     Whether a box contains a row is decided by the comparisons: a tiny violation may round to zero
     once it is divided by a large scale.
     """
-    for i in range(len(X)):
-        best, nearest = np.inf, -1
-        for k in range(len(start) - 1):
-            worst, inside = 0.0, True
-            for c in range(start[k], start[k + 1]):
-                value = np.float64(X[i, used[slot[c]]])
-                if value != value:
-                    violation = np.inf
-                elif table[c] >= 0:
-                    if _is_admitted(value, table[c], n_categories[c], flags):
-                        continue
-                    violation = 1.0
-                elif value < lower[c]:
-                    violation = (lower[c] - value) * inverse_scale[slot[c]]
-                elif value > upper[c]:
-                    violation = (value - upper[c]) * inverse_scale[slot[c]]
-                else:
-                    continue
-                inside = False
-                worst = max(worst, violation)
-                if worst >= best:
-                    break
-            if inside:
-                nearest = k
-                break
-            if worst < best:
-                best, nearest = worst, k
-        out[i] = nearest
+    buffer = np.zeros((len(used), BLOCK_ROWS + PADDING), X.dtype)
+    lines = _lines(X, used)
+    mask, todo = np.empty(BLOCK_ROWS, np.uint8), np.empty(BLOCK_ROWS, np.uint8)
+    first = np.empty(BLOCK_ROWS, np.int32)
+    for begin in range(0, len(X), BLOCK_ROWS):
+        rows = _fill(X, begin, used, lines, buffer)
+        _first_in_block(buffer, start, slot, lower, upper, table, n_categories, flags, mask, todo, first)
+        for r in range(rows):
+            out[begin + r] = first[r]
+            if first[r] < 0:
+                out[begin + r] = _nearest_of(
+                    buffer, r, start, slot, lower, upper, table, n_categories, flags, inverse_scale
+                )
 
 
 def _sole_violations(X, used, start, slot, lower, upper, table, n_categories, flags, inverse_scale, out):  # type: ignore[no-untyped-def]
-    for i in range(len(X)):
+    buffer = np.zeros((len(used), BLOCK_ROWS + PADDING), X.dtype)
+    lines = _lines(X, used)
+    violated = np.empty(BLOCK_ROWS, np.int32)
+    feature = np.empty(BLOCK_ROWS, np.int32)
+    for begin in range(0, len(X), BLOCK_ROWS):
+        rows = _fill(X, begin, used, lines, buffer)
         for k in range(len(start) - 1):
-            violated, feature = 0, -1
+            violated[:] = 0
+            feature[:] = -1
             for c in range(start[k], start[k + 1]):
-                j = used[slot[c]]
-                value = X[i, j]
+                x, j = buffer[slot[c]], np.int32(used[slot[c]])
                 if table[c] < 0:
-                    holds = lower[c] <= value <= upper[c]
+                    low, high = lower[c], upper[c]
+                    for r in range(BLOCK_ROWS):
+                        fails = not (low <= x[r]) & (x[r] <= high)
+                        violated[r] += np.int32(fails)
+                        feature[r] = j if fails else feature[r]
                 else:
-                    holds = _is_admitted(value, table[c], n_categories[c], flags) != 0
-                if not holds:
-                    violated += 1
-                    feature = j
-                    if violated > 1:
-                        break
-            out[i, k] = feature if violated == 1 else -1
+                    for r in range(BLOCK_ROWS):
+                        fails = _is_admitted(x[r], table[c], n_categories[c], flags) == 0
+                        violated[r] += np.int32(fails)
+                        feature[r] = j if fails else feature[r]
+            for r in range(rows):
+                out[begin + r, k] = feature[r] if violated[r] == 1 else -1
 
 
 @cache
@@ -364,3 +390,26 @@ def sole_violations(X: NDArray[Any], compiled: dict[str, Conditions]) -> NDArray
     out = np.empty((len(X), len(conditions.start) - 1), np.int32)
     _over_rows(_sole_violations, X, conditions, out)
     return out
+
+
+def weight_kept_out(
+    X: NDArray[np.float64],
+    compiled: dict[str, Conditions],
+    foreign: NDArray[np.bool_],
+    classes: NDArray[np.int64],
+    weight: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Sum, by feature, the weight of the rows that it alone keeps out of boxes foreign to their class.
+
+    ``foreign`` tells for each class (row) and box (column) whether the box is of another class.
+    """
+
+    def of_block(rows: slice) -> NDArray[np.float64]:
+        sole = sole_violations(X[rows], compiled)
+        counted = np.where(foreign[classes[rows]], weight[rows, None], 0.0)
+        sums = np.bincount(sole.ravel() + 1, counted.ravel(), X.shape[1] + 1)
+        return np.asarray(sums[1:], dtype=np.float64)
+
+    step = max(1, SERIAL_WORK // (len(compiled["float64"].slot) + 1))
+    parts = run(of_block, [slice(begin, begin + step) for begin in range(0, len(X), step)])
+    return np.sum(parts, axis=0) if parts else np.zeros(X.shape[1])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,10 @@ from numpy.typing import NDArray
 from ..binning import MAX_BINS, Binning
 from ..boxes import Boxes
 from ..crisp import BinBoxes, CrispTask, Limits
+from ..kernels.columns import bin_weights, extents, look_up
 from ..kernels.crisp import MISSING
 from ..kernels.rows import canonical_rows
-from ..scaling import scaled, standardise
+from ..scaling import clipped_units, scaled, standardise
 from ..tables import Table
 from .settings import Settings
 
@@ -28,7 +28,8 @@ LARGEST_Z = 8.0
 BEYOND_DATA = 0.5
 
 
-class Space(NamedTuple):
+@dataclass(frozen=True)
+class Space:
     """One set of coordinates for the gradient stage.
 
     ``Z`` holds the rows; ``places`` where the bins of each feature lie, so that soft bounds can be
@@ -38,10 +39,11 @@ class Space(NamedTuple):
     Z: Floats32
     places: tuple[Floats, ...]
 
-    @property
+    @cached_property
     def reach(self) -> tuple[Floats32, Floats32]:
         """Where sides lie that start open."""
-        return self.Z.min(axis=0) - np.float32(BEYOND_DATA), self.Z.max(axis=0) + np.float32(BEYOND_DATA)
+        lowest, highest = extents(self.Z)
+        return (lowest - BEYOND_DATA).astype(np.float32), (highest + BEYOND_DATA).astype(np.float32)
 
     def to_bins(self, lower: Floats32, upper: Floats32) -> tuple[Ints, Ints]:
         """Give the first and last bin that bounds enclose; crossed where they enclose none."""
@@ -71,8 +73,7 @@ class Features:
 
     def to_standard(self, X: Floats) -> Floats32:
         """Give standard deviations from the mean, clipped; a missing value lies at the mean."""
-        Z = np.clip(scaled(X, *self.scaling), -LARGEST_Z, LARGEST_Z)
-        return np.ascontiguousarray(np.nan_to_num(Z, nan=0.0), dtype=np.float32)
+        return clipped_units(X, *self.scaling, LARGEST_Z)
 
     @cached_property
     def standard_space(self) -> Space:
@@ -89,16 +90,12 @@ class Features:
     @cached_property
     def rank_space(self) -> Space:
         """Coordinates by rank, spread like a uniform variable of variance one."""
-        Z = np.zeros(self.X.shape, np.float32)
-        places = []
-        for j, n_bins in enumerate(self.binning.n_bins):
-            codes = self.codes[j]
-            known = codes != MISSING
-            mass = np.bincount(codes[known], self.weight[known], int(n_bins))
-            place = np.sqrt(12) * ((np.cumsum(mass) - mass / 2) / max(mass.sum(), 1e-300) - 0.5)
-            places.append(place)
-            Z[known, j] = place[codes[known]]
-        return Space(Z, tuple(places))
+        mass = bin_weights(self.codes, self.weight)[:, :MISSING]
+        middle = (np.cumsum(mass, axis=1) - mass / 2) / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
+        place = np.sqrt(12) * (middle - 0.5)
+        missing = np.zeros((len(place), 1))
+        Z = look_up(self.codes, np.concatenate([place, missing], axis=1).astype(np.float32))
+        return Space(Z, tuple(place[j, :n_bins] for j, n_bins in enumerate(self.binning.n_bins)))
 
     @cached_property
     def codes(self) -> NDArray[np.uint8]:
@@ -141,19 +138,17 @@ class Problem:
                     f"column {name!r} has {len(values)} categories, more than {MAX_BINS}: "
                     "group the rare ones, or leave the column out"
                 )
-        index, merged = canonical_rows(table.matrix, classes, weight)
-        if merged.sum() < len(merged):
+        thin = partial(_quota, max_rows=settings.max_rows) if len(classes) > settings.max_rows else None
+        index, merged, n_distinct = canonical_rows(table.matrix, classes, weight, thin)
+        if merged.sum() < n_distinct:
             # Weights count rows; ones that sum to less (say, to 1) would make every price prohibitive.
-            merged = merged * (len(merged) / merged.sum())
-        classes = classes[index]
-        if len(index) > settings.max_rows:
-            kept, merged = _thin_out(classes, merged, settings.max_rows)
-            index, classes = index[kept], classes[kept]
+            merged = merged * (n_distinct / merged.sum())
         categorical = np.array(
             [name in table.categories and name not in table.ordered for name in table.feature_names],
             dtype=bool,
         )
-        return cls(np.ascontiguousarray(table.matrix[index]), classes, merged, categorical, settings, seed)
+        X = np.ascontiguousarray(table.matrix[index])
+        return cls(X, classes[index], merged, categorical, settings, seed)
 
     def fold(self, part: Bools) -> Problem:
         """Give some of the rows as a problem of their own."""
@@ -335,21 +330,8 @@ class ClassProblem:
         return lower, upper
 
 
-def _thin_out(classes: Ints, weight: Floats, max_rows: int) -> tuple[Ints, Floats]:
-    """Keep about ``max_rows`` rows, every class in proportion but rare ones whole, and reweight.
-
-    Rows come in hash order, so the first of a class are a random sample of it.
-    """
-    counts = np.bincount(classes)
-    present = int((counts > 0).sum())
-    quota = np.maximum(
-        np.ceil(counts * (max_rows / len(classes))), np.minimum(counts, max_rows // (4 * present))
-    )
-    kept, weights = [], []
-    for label in np.flatnonzero(counts):
-        rows = np.flatnonzero(classes == label)
-        taken = rows[: int(quota[label])]
-        kept.append(taken)
-        weights.append(weight[taken] * (weight[rows].sum() / weight[taken].sum()))
-    order = np.argsort(np.concatenate(kept), kind="stable")
-    return np.concatenate(kept)[order], np.concatenate(weights)[order]
+def _quota(counts: Ints, max_rows: int) -> Ints:
+    """Share out about ``max_rows`` rows, to every class in proportion but rare ones whole."""
+    present = max(1, int((counts > 0).sum()))
+    share = np.ceil(counts * (max_rows / max(max_rows, counts.sum())))
+    return np.maximum(share, np.minimum(counts, max_rows // (4 * present))).astype(np.int64)
