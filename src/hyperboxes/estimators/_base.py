@@ -229,12 +229,14 @@ def _check_labels(y: ArrayLike) -> NDArray[Any]:
     if hasattr(y, "to_numpy") and not isinstance(y, np.ndarray):
         y = y.to_numpy()
     labels = column_or_1d(y, warn=True)
-    if labels.dtype == object or labels.dtype.kind == "f":
-        for row, label in enumerate(labels.tolist()):
-            if label is None or label != label or type(label).__name__ in ("NAType", "NaTType"):
-                raise ValueError(
-                    f"Input y contains NaN: row {row} has no label; drop such rows or name a class for them"
-                )
+    missing = labels != labels if labels.dtype.kind == "f" else np.zeros(0, bool)
+    if labels.dtype == object:
+        missing = np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN: row {int(np.argmax(missing))} has no label; "
+            "drop such rows or name a class for them"
+        )
     if labels.dtype == object:
         kinds = [_kind(label) for label in labels.tolist()]
         if len(set(kinds)) > 1:
@@ -249,6 +251,10 @@ def _check_labels(y: ArrayLike) -> NDArray[Any]:
     return labels
 
 
+def _is_missing(label: object) -> bool:
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
+
+
 def _kind(label: object) -> str:
     if isinstance(label, bool | np.bool_):
         return "boolean"
@@ -259,10 +265,9 @@ def _kind(label: object) -> str:
 
 def _counts(boxes: Boxes, table: Table, classes: Ints, weight: Floats, n_classes: int) -> Floats:
     """Sum the training weight of each class by deciding box; last, rows in no box."""
-    decided = boxes.decide(table.matrix) % (boxes.n_boxes + 1)
-    size = (boxes.n_boxes + 1) * n_classes
-    counts = np.bincount(decided * n_classes + classes, weight, size)
-    return np.asarray(counts.reshape(-1, n_classes), dtype=np.float64)
+    cell = (boxes.decide(table.matrix) + 1) * n_classes + classes
+    counts = np.bincount(cell, weight, (boxes.n_boxes + 1) * n_classes)
+    return np.roll(counts.reshape(-1, n_classes), -1, axis=0).astype(np.float64)
 
 
 def _importances(boxes: Boxes, table: Table, classes: Ints, weight: Floats) -> Floats:

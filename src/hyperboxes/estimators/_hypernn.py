@@ -265,9 +265,9 @@ class HyperNNClassifier(BoxClassifier):
 
     def _narrow_labels(self, labels: NDArray[Any]) -> NDArray[Any]:
         """With a positive label among more than two, merge the other classes."""
-        found = np.unique(labels)
         if self.positive_label is None:
             return labels
+        found = np.unique(labels)
         if self.positive_label not in found.tolist():
             raise ValueError(
                 f"positive_label {self.positive_label!r} is not among the classes {found.tolist()}"
