@@ -155,6 +155,9 @@ def test_thinning_keeps_the_first_rows_of_each_group_with_the_weight_of_all(tabl
 @given(tables(), st.randoms(use_true_random=False), st.integers(1, 3))
 def test_a_thinned_table_depends_on_neither_order_nor_repetition(table, random, wanted):
     X, group, weight = table
+    # Of distinct rows: then all that is summed in another order is the weight of a group.
+    distinct, weight, _ = canonical_rows(X, group, weight)
+    X, group = X[distinct], group[distinct]
     order = list(range(len(X))) * 2
     random.shuffle(order)
 

@@ -1,20 +1,85 @@
-"""How kernels are compiled: those that Python calls are kept on disk, those they call become part of them."""
+"""How kernels are compiled: those that Python calls are kept on disk, those they call become part of them.
+
+What makes a kernel slow to compile: ``a[:] = b`` with two arrays (two seconds, for the message of an error
+that cannot happen), arrays made and summed by numpy inside it (up to 0.2 s each), and an integer that is a
+literal in one place and an int64 in another (all that takes it is compiled twice).
+"""
 
 from __future__ import annotations
 
+import logging
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba.core import event
+
+#: Dividing by zero gives what IEEE 754 says rather than an error, whose tests keep loops from vectorising.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 #: For functions that only kernels call. They have no file of their own: numba links what it finds on disk,
 #: and two processes that compile for the first time side by side could leave files that do not fit.
-inner = numba.njit(nogil=True)
+inner = numba.njit(**OPTIONS)
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls, once for all processes if there is a place to keep it."""
+def kernel(function: Callable[..., Any], signature: Any = None) -> Any:
+    """Compile a function that Python calls, once for all processes if there is a place to keep it.
+
+    With a signature, at once and for those types alone; else when and for what it is called with.
+    """
     try:
-        return numba.njit(cache=True, nogil=True)(function)
+        return numba.njit(signature, cache=True, **OPTIONS)(function)
     except RuntimeError:  # no folder that may be written to
-        return numba.njit(nogil=True)(function)
+        _notice.kept = False
+        return numba.njit(signature, **OPTIONS)(function)
+
+
+class CompileNotice(event.Listener):
+    """Say once, where a person waits for it, that kernels of this package are being compiled.
+
+    Said when compiling has taken a while and goes on: a single kernel, met for the first time with another
+    type of table, is not worth a line. Goes to the log as information, and to standard error if that is a
+    terminal or the interpreter is interactive and the log does not show it;
+    ``logging.getLogger("hyperboxes").setLevel(logging.ERROR)`` keeps it quiet.
+    """
+
+    #: Seconds of compiling before it is said.
+    patience = 0.5
+
+    def __init__(self) -> None:
+        self.kept = True
+        self.spent = 0.0
+        self.said = False
+        self._compiling: list[tuple[bool, float]] = []
+
+    def on_start(self, compiling: Any) -> None:
+        """Note when a function begins; those it calls are compiled within its time."""
+        ours = compiling.data["dispatcher"].py_func.__module__.startswith("hyperboxes.")
+        if ours and not self._compiling and self.spent > self.patience and not self.said:
+            self.said = True
+            self._say()
+        self._compiling.append((ours, time.perf_counter()))
+
+    def on_end(self, compiling: Any) -> None:
+        """Add up the time of our functions."""
+        ours, start = self._compiling.pop()
+        if ours and not self._compiling:
+            self.spent += time.perf_counter() - start
+
+    def _say(self) -> None:
+        text = "hyperboxes: compiling its kernels for this machine, some 15 s in all; " + (
+            "kept for next time"
+            if self.kept
+            else "not kept, as no folder may be written to: set NUMBA_CACHE_DIR to one"
+        )
+        log = logging.getLogger("hyperboxes")
+        log.info(text)
+        watched = hasattr(sys, "ps1") or (sys.stderr is not None and sys.stderr.isatty())
+        if watched and logging.INFO < log.getEffectiveLevel() <= logging.WARNING:
+            print(text, file=sys.stderr, flush=True)
+
+
+_notice = CompileNotice()
+event.register("numba:compile", _notice)  # type: ignore[no-untyped-call]

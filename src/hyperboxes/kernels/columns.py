@@ -26,15 +26,6 @@ class Moments(NamedTuple):
 
 
 @kernel
-def _extents(cells, lowest, highest):  # type: ignore[no-untyped-def]
-    for i in range(len(cells)):
-        for j in range(cells.shape[1]):
-            x = cells[i, j]
-            lowest[j] = x if x < lowest[j] else lowest[j]
-            highest[j] = x if x > highest[j] else highest[j]
-
-
-@kernel
 def _moments(cells, weight, unit, lowest, highest, mass, mean, squares):  # type: ignore[no-untyped-def]
     n, d = cells.shape
     for i in range(n):
@@ -50,14 +41,6 @@ def _moments(cells, weight, unit, lowest, highest, mass, mean, squares):  # type
         for j in range(d):
             apart = cells[i, j] * unit[j] - mean[j]
             squares[j] += weight[i] * apart * apart if apart == apart else 0.0
-
-
-@kernel
-def _standard_units(cells, unit, centre, scale, largest, out):  # type: ignore[no-untyped-def]
-    for i in range(len(cells)):
-        for j in range(cells.shape[1]):
-            z = (cells[i, j] * unit[j] - centre[j]) / scale[j]
-            out[i, j] = min(max(z, -largest), largest) if z == z else 0.0
 
 
 @inner
@@ -82,32 +65,16 @@ def _encode(cells, edges, start, first_row, out):  # type: ignore[no-untyped-def
                 out[j, first_row + i] = code if x == x else MISSING
 
 
-@kernel
-def _bin_weights(codes, weight, out):  # type: ignore[no-untyped-def]
-    for i in range(len(codes)):
-        out[codes[i]] += weight[i]
-
-
-@kernel
-def _look_up(codes, values, first_row, out):  # type: ignore[no-untyped-def]
-    n, d = out.shape
-    for begin in range(0, n, TILE_ROWS):
-        for j in range(d):
-            for i in range(begin, min(begin + TILE_ROWS, n)):
-                out[i, j] = values[j, codes[j, first_row + i]]
-
-
 def extents(X: NDArray[np.floating[Any]]) -> tuple[Floats, Floats]:
     """Give the lowest and highest known value of each column; inf and -inf where there is none."""
 
     def of_block(cells: Floats, rows: slice) -> tuple[Floats, Floats]:
-        lowest, highest = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-        _extents(cells, lowest, highest)
-        return lowest, highest
+        # Unlike minimum and maximum, these pass over NaN.
+        return np.fmin.reduce(cells, axis=0), np.fmax.reduce(cells, axis=0)
 
-    found = over_blocks(of_block, X) or [(np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf))]
-    lowest, highest = zip(*found, strict=True)
-    return np.min(lowest, axis=0), np.max(highest, axis=0)
+    nothing = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    lowest, highest = zip(nothing, *over_blocks(of_block, X), strict=True)
+    return np.fmin.reduce(lowest, axis=0), np.fmax.reduce(highest, axis=0)
 
 
 def moments(X: Floats, weight: Floats, unit: Floats, lowest: Floats, highest: Floats) -> Moments:
@@ -139,7 +106,17 @@ def standard_units(
 ) -> NDArray[np.float32]:
     """Give (X * unit - centre) / scale, clipped to ``largest``; zero where a value is missing."""
     out = np.empty(X.shape, np.float32)
-    over_blocks(lambda cells, rows: _standard_units(cells, unit, centre, scale, largest, out[rows]), X)
+
+    def of_block(cells: Floats, rows: slice) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = cells * unit
+            z -= centre
+            z /= scale
+        np.clip(z, -largest, largest, out=z)
+        z[np.isnan(z)] = 0.0
+        out[rows] = z
+
+    over_blocks(of_block, X)
     return out
 
 
@@ -154,13 +131,16 @@ def encode(X: Floats, edges: tuple[Floats, ...]) -> NDArray[np.uint8]:
 
 def bin_weights(codes: NDArray[np.uint8], weight: Floats) -> Floats:
     """Sum the weight in each bin of each feature; the last column is that of missing values."""
-    out = np.zeros((len(codes), MISSING + 1))
-    run(lambda j: _bin_weights(codes[j], weight, out[j]), range(len(codes)))
-    return out
+    return np.array(run(lambda column: np.bincount(column, weight, MISSING + 1), codes), dtype=np.float64)
 
 
 def look_up(codes: NDArray[np.uint8], values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Give each cell its feature's value for its code; row-major."""
     out = np.empty((codes.shape[1], codes.shape[0]), np.float32)
-    run(lambda rows: _look_up(codes, values, rows.start, out[rows]), row_blocks(out))
+
+    def of_block(rows: slice) -> None:
+        for j, column in enumerate(codes[:, rows]):
+            out[rows, j] = values[j].take(column)
+
+    run(of_block, row_blocks(out))
     return out

@@ -17,6 +17,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from ._compile import inner, kernel
 from ._threads import n_threads, run
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _prefetch(typing_context, address):  # type: ignore[no-untyped-def]
     return numba.types.void(numba.types.intp), generate
 
 
-@numba.njit(nogil=True)
+@inner
 def _lines(X, used):  # type: ignore[no-untyped-def]
     """Byte offsets within a row that reach, one by one, the cache lines of the used features."""
     lines = np.empty(len(used), np.int64)
@@ -116,7 +117,7 @@ def _lines(X, used):  # type: ignore[no-untyped-def]
     return lines[:found]
 
 
-@numba.njit(nogil=True)
+@inner
 def _fill(X, begin, used, lines, buffer):  # type: ignore[no-untyped-def]
     """Copy a block's used features into the feature-major buffer; return its number of rows."""
     rows = min(BLOCK_ROWS, len(X) - begin)
@@ -135,7 +136,7 @@ def _fill(X, begin, used, lines, buffer):  # type: ignore[no-untyped-def]
     return rows
 
 
-@numba.njit(nogil=True)
+@inner
 def _is_admitted(value, table, n_categories, flags):  # type: ignore[no-untyped-def]
     """Look a position up in a set of categories; one between two categories is unknown."""
     if not 0 <= value < n_categories:
@@ -144,7 +145,7 @@ def _is_admitted(value, table, n_categories, flags):  # type: ignore[no-untyped-
     return flags[table + position] if position == value else np.uint8(0)
 
 
-@numba.njit(nogil=True)
+@inner
 def _test_box(buffer, first, last, slot, lower, upper, table, n_categories, flags, mask):  # type: ignore[no-untyped-def]
     """Clear the mask where a row of the block violates one of the conditions first:last.
 
@@ -169,13 +170,14 @@ def _test_box(buffer, first, last, slot, lower, upper, table, n_categories, flag
                 return
 
 
-@numba.njit(nogil=True)
+@inner
 def _first_in_block(buffer, start, slot, lower, upper, table, n_categories, flags, mask, todo, first):  # type: ignore[no-untyped-def]
     """Find the first box that contains each row of the block, -1 where there is none."""
     todo[:] = 1
     first[:] = -1
     for k in range(len(start) - 1):
-        mask[:] = todo
+        for r in range(BLOCK_ROWS):  # not mask[:] = todo, whose checks take two seconds to compile
+            mask[r] = todo[r]
         _test_box(buffer, start[k], start[k + 1], slot, lower, upper, table, n_categories, flags, mask)
         left = 0
         for r in range(BLOCK_ROWS):
@@ -212,7 +214,7 @@ def _contains(X, used, start, slot, lower, upper, table, n_categories, flags, in
                 out[begin + r, k] = mask[r] != 0
 
 
-@numba.njit(nogil=True)
+@inner
 def _nearest_of(buffer, r, start, slot, lower, upper, table, n_categories, flags, inverse_scale):  # type: ignore[no-untyped-def]
     """Find the first box with the smallest largest violation for a row that none contains."""
     best, nearest = np.inf, -1
@@ -302,10 +304,8 @@ def _compiled(
     conditions = (whole, whole, whole, bound, bound, whole, whole, types.uint8[::1], types.float64[::1])
     outs = {_contains: types.boolean[:, ::1], _sole_violations: types.int32[:, ::1]}
     signature = types.void(table, *conditions, outs.get(loop, whole))
-    try:
-        return numba.njit(signature, cache=True, nogil=True)(loop)
-    except RuntimeError:  # nowhere to keep the compiled code, as on a read-only disk
-        return numba.njit(signature, nogil=True)(loop)
+    compiled: Callable[..., None] = kernel(loop, signature)
+    return compiled
 
 
 def _over_rows(

@@ -22,6 +22,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from ._compile import kernel
 from ._threads import run
 
 #: Rows of a vector; LLVM splits it where the processor's are shorter.
@@ -464,10 +465,8 @@ def _compiled(loop: Callable[..., bool]) -> Callable[..., bool]:
                 types.float32[::1], real[:, :, ::1]),
     }[loop]  # fmt: skip
     signature = types.boolean(*arguments)
-    try:
-        return numba.njit(signature, cache=True, nogil=True, error_model="numpy")(loop)
-    except RuntimeError:  # nowhere to keep the compiled code, as on a read-only disk
-        return numba.njit(signature, nogil=True, error_model="numpy")(loop)
+    compiled: Callable[..., bool] = kernel(loop, signature)
+    return compiled
 
 
 def lay_out(X: Floats) -> Strips:

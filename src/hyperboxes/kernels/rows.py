@@ -69,21 +69,6 @@ def _hash_rows(bits, group, largest, out):  # type: ignore[no-untyped-def]
         out[i] = h
 
 
-@kernel
-def _merge(order, same, weight, index, merged):  # type: ignore[no-untyped-def]
-    """Sum the weights of runs of equal rows; the first in the table stands for them. Return their number."""
-    n = 0
-    for r in range(len(order)):
-        if same[r]:
-            merged[n - 1] += weight[order[r]]
-            index[n - 1] = min(index[n - 1], order[r])
-        else:
-            merged[n] = weight[order[r]]
-            index[n] = order[r]
-            n += 1
-    return n
-
-
 def hash_rows(X: Floats, group: Ints) -> Hashes:
     """Hash the content of each row and its group.
 
@@ -149,9 +134,12 @@ def _merged(X: Floats, group: Ints, weight: Floats, hashes: Hashes, taken: Ints)
     for rows in row_blocks(np.broadcast_to(X[:1], (len(twin), X.shape[1]))):
         one, other = taken[order[twin[rows] - 1]], taken[order[twin[rows]]]
         same[twin[rows]] = (group[one] == group[other]) & _equal_cells(X[one], X[other])
-    index, merged = np.empty(len(order), np.int64), np.empty(len(order))
-    n = _merge(order, same, weight, index, merged)
-    return Rows(taken[index[:n]], merged[:n], n)
+    first = np.flatnonzero(~same)
+    if not len(first):
+        return Rows(taken, weight, 0)
+    # Of equal rows, the first in the table stands for all: zeros may differ in their sign.
+    chosen, merged = np.minimum.reduceat(order, first), np.add.reduceat(weight[order], first)
+    return Rows(taken[chosen], merged, len(first))
 
 
 def _equal_cells(one: Floats, other: Floats) -> NDArray[np.bool_]:
