@@ -6,7 +6,7 @@ None lowers its objective; ``kernels.crisp`` defines it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -103,6 +103,18 @@ class CrispTask:
     def support(self, boxes: BinBoxes) -> Floats:
         """Give the weight of the rows in each box."""
         return np.asarray(self.inside(boxes) @ self.weight, dtype=np.float64)
+
+    def priced(self, factor: float) -> CrispTask:
+        """Give the task with prices of so many times."""
+        return replace(self, condition_price=self.condition_price * factor, box_price=self.box_price * factor)
+
+    def part(self, rows: Bools) -> CrispTask:
+        """Give the task of some rows, with their copies; copies lie behind all rows, in the same order."""
+        kept = np.flatnonzero(np.tile(rows, len(self.positive) // len(rows)))
+        return replace(
+            self, columns=np.ascontiguousarray(self.columns[:, kept]), rows=self.rows[kept],
+            positive=self.positive[kept], weight=self.weight[kept],
+        )  # fmt: skip
 
     def inside(self, boxes: BinBoxes) -> Bools:
         """Tell which box holds which row, shape (n_boxes, n_rows)."""

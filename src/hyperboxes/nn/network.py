@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .fit import Bounds, History, Start
+from .starts import Bounds, History, Start
 from .module import BoxLayer
 from .schedules import Cosine, Geometric, paper_settings
 from .settings import Settings
@@ -153,7 +153,7 @@ def torch_descent(
     else:
         rows = min(settings.batch_size, n_rows)
         layer = {
-            "membership": "margin",
+            "membership": "product",
             "union": "noisy_or",
             "boundary_temperature": settings.boundary_temperature,
         }

@@ -39,13 +39,13 @@ class Settings:
 
     starts: tuple[StartKind, ...] = ("clusters", "rank_clusters", "tree")
     polish: bool = True
-    n_steps: int = 600
-    batch_size: int = 512
+    n_steps: int = 300
+    batch_size: int = 1024
     least_positive_share: float = 0.25
-    learning_rate: float = 0.02
+    learning_rate: float = 0.04
     last_learning_rate: float = 0.001
-    boundary_temperature: float = 0.5
-    last_boundary_temperature: float = 0.1
+    boundary_temperature: float = 0.3
+    last_boundary_temperature: float = 0.05
     jitter: float = 0.7
     jitter_copies: int = 30
     max_jittered_rows: int = 60_000

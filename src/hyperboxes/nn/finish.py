@@ -1,0 +1,167 @@
+"""From trained starts to the boxes of a class: crisp search, with what it must not guess judged on rows left out.
+
+How dear a condition should be, whether blurred copies help, and whether the boxes of the gradient are better
+left as they are differs from table to table by more than any constant can cover: a price that finds three
+boxes under wrong labels throws half of a clean chessboard away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..crisp import BinBoxes, CrispTask, drop_idle, improve, merge, polish
+from ..kernels.crisp import count_conditions
+from ..kernels.faces import open_idle_faces
+from .problem import ClassProblem
+from .starts import OUT_OF_REACH, train_starts
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+#: Factors of the prices that are tried, each from the boxes found at the one before.
+PRICES = (1.0, 3.0, 10.0)
+#: Folds that judge; one is enough for a table of so many rows.
+FOLDS = 3
+ONE_FOLD_ROWS = 5_000
+#: Standard errors by which another way must be ahead of the usual one on rows left out.
+EVIDENCE = 1.5
+#: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide.
+SOFT_ROWS = 2_000
+#: Share of rows left out to judge them: one in so many.
+SOFT_FOLDS = 4
+#: Temperature at which their faces are judged, in standard deviations.
+SOFT_TEMPERATURE = 0.1
+
+
+class Way(NamedTuple):
+    """A way of searching: on rows with blurred copies or as they are, and the number of the price."""
+
+    blur: bool
+    price: int
+
+
+def finish(
+    view: ClassProblem, trained: list[BinBoxes], max_boxes: int, may_stay_soft: bool
+) -> tuple[ClassProblem, BinBoxes]:
+    """Turn trained starts into the boxes of a class; give the problem too, in whose bins they are.
+
+    ``may_stay_soft`` says whether the boxes of the first start may be kept without crisp search.
+    """
+    if not view.problem.settings.polish:
+        return view, trained[0]
+    way = choose_way(view, trained, max_boxes)
+    found, boxes = search(view, trained, max_boxes, way)
+    if not (may_stay_soft and len(view.positive) >= SOFT_ROWS):
+        return found, boxes
+    if view.sharp().task.score(trained[0])[1] <= found.sharp().task.score(boxes)[1]:
+        return found, boxes
+    soft = thin_faces(view, trained[0])
+    if _within_limits(view, soft) and _soft_holds_better(view, max_boxes, way):
+        return view, soft.take(view.sharp().task.support(soft) >= view.problem.min_support)
+    return found, boxes
+
+
+def search(
+    view: ClassProblem, starts: list[BinBoxes], max_boxes: int, way: Way
+) -> tuple[ClassProblem, BinBoxes]:
+    """Search in one way, on all rows."""
+    *_, boxes = price_path(_task(view, way.blur), starts, max_boxes, way.price)
+    if way.blur:
+        # Copies count towards the support that search asks for; what is promised is rows.
+        return view, boxes.take(view.sharp().task.support(boxes) >= view.problem.min_support)
+    factor = PRICES[way.price]
+    sharp, start = view.sharpened(merge(view.sharp().task.priced(factor), boxes))
+    task = sharp.task.priced(factor)
+    return sharp, merge(task, drop_idle(task, polish(task, start)))
+
+
+def price_path(
+    task: CrispTask, starts: list[BinBoxes], max_boxes: int, last: int = len(PRICES) - 1
+) -> Iterator[BinBoxes]:
+    """Give the boxes at each price up to the last, each found from those before."""
+    boxes = improve(task, starts, max_boxes)
+    yield boxes
+    for factor in PRICES[1 : last + 1]:
+        dearer = task.priced(factor)
+        boxes = drop_idle(dearer, polish(dearer, boxes))
+        yield boxes
+
+
+def choose_way(view: ClassProblem, starts: list[BinBoxes], max_boxes: int) -> Way:
+    """Choose how to search by what holds on rows left out; the usual way unless another is clearly ahead."""
+    copies = view.problem.blur[1] > 0
+    usual = Way(copies, 0)
+    n_folds, judged = (FOLDS, FOLDS) if len(view.positive) < ONE_FOLD_ROWS else (FOLDS + 1, 1)
+    fold_of = view.problem.fold_numbers(n_folds)
+    sharp = _task(view, False)
+    answers: dict[Way, Bools] = {}
+    for fold in range(judged):
+        left_out = fold_of == fold
+        if not (view.positive & ~left_out).any() or view.positive[~left_out].all():
+            return usual
+        rows = sharp.part(left_out)
+        known = starts
+        for blur in (True, False) if copies else (False,):
+            path = list(price_path(_task(view, blur).part(~left_out), known, max_boxes))
+            known = [*starts, path[0]]
+            for price, boxes in enumerate(path):
+                answer = answers.setdefault(Way(blur, price), np.zeros(len(view.positive), bool))
+                answer[left_out] = rows.inside(boxes).any(axis=0)
+    rows = sharp.part(fold_of < judged)
+    answers = {way: answer[fold_of < judged] for way, answer in answers.items()}
+    ahead = {way: lead(rows, answer, answers[usual]) for way, answer in answers.items()}
+    margins = {way: gain - EVIDENCE * error for way, (gain, error) in ahead.items()}
+    best = max(margins, key=lambda way: (margins[way], way == usual))
+    return best if margins[best] > 0 else usual
+
+
+def lead(rows: CrispTask, one: Bools, other: Bools) -> tuple[float, float]:
+    """Give by how much one set of answers is ahead of another, and the standard error of that.
+
+    Rows count as F1 weighs them: a positive 2 - F, a negative F, F the F1 of the other answers.
+    """
+    true = rows.weight[other & rows.positive].sum()
+    f1 = 2 * true / max(float(rows.weight[other | rows.positive].sum() + true), 1e-300)
+    worth = rows.weight * np.where(rows.positive, 2 - f1, f1)
+    change = worth * ((one == rows.positive) * 1.0 - (other == rows.positive) * 1.0)
+    return float(change.sum()), math.sqrt(float((change**2).sum()))
+
+
+def thin_faces(view: ClassProblem, boxes: BinBoxes) -> BinBoxes:
+    """Open the faces of trained boxes that are not worth the price of a condition to the soft loss."""
+    space, settings = view.features.standard_space, view.problem.settings
+    lower, upper = view.soft_bounds(space, boxes)
+    lower = np.where(boxes.first == 0, np.float32(-OUT_OF_REACH), lower)
+    upper = np.where(boxes.last >= view.features.binning.n_bins - 1, np.float32(OUT_OF_REACH), upper)
+    f1 = max(view.sharp().task.score(boxes)[1], 0.1)
+    weight = view.problem.weight * np.where(view.positive, 2 - f1, f1)
+    open_idle_faces(space.Z, view.positive, weight, lower, upper, SOFT_TEMPERATURE, settings.condition_price)
+    return BinBoxes(*view.features.binning.normalise(*space.to_bins(lower, upper)))
+
+
+def _soft_holds_better(view: ClassProblem, max_boxes: int, way: Way) -> bool:
+    """Tell whether the gradient's boxes beat crisp search on rows that neither has seen."""
+    left_out = view.problem.fold_numbers(SOFT_FOLDS) == 0
+    part = view.problem.fold(~left_out).for_class(view.target, view.limits, view.seed)
+    trained = train_starts(part, max_boxes)
+    rows = view.problem.fold(left_out)
+    soft = part.holdout_task(rows).inside(thin_faces(part, trained[0])).any(axis=0)
+    found, boxes = search(part, trained, max_boxes, way)
+    task = found.holdout_task(rows)
+    return lead(task, soft, task.inside(boxes).any(axis=0))[0] > 0
+
+
+def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:
+    conditions = count_conditions(*boxes, view.features.binning.n_bins, view.problem.categorical)
+    restricted = (boxes.first > 0) | (boxes.last < view.features.binning.n_bins - 1)
+    return bool(
+        (conditions <= view.limits.max_conditions).all() and restricted[:, view.limits.required].all()
+    )
+
+
+def _task(view: ClassProblem, blur: bool) -> CrispTask:
+    return view.task if blur else view.sharp().task

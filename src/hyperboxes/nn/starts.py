@@ -1,0 +1,131 @@
+"""Starts: soft boxes that the gradient stage trains, and how trained ones are read as bins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..boxes import Boxes
+from ..crisp import BinBoxes
+from ..kernels._threads import run
+from ..kernels.descent import descend
+from .initialise import cluster_boxes, random_boxes, tree_boxes
+from .problem import ClassProblem, Space
+
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+Bounds = tuple[Floats32, Floats32]
+History = dict[str, Floats]
+#: Where a side lies that must stay open: no row comes near, and float32 keeps its digits.
+OUT_OF_REACH = 100.0
+#: Points of the training history that are kept.
+HISTORY_POINTS = 60
+
+
+@dataclass(frozen=True)
+class Start:
+    """Soft boxes in the coordinates of a space, for one class; ``number`` tells the kinds of start apart."""
+
+    view: ClassProblem
+    space: Space
+    lower: Floats32
+    upper: Floats32
+    number: int
+    seed: int
+
+    def to_bins(self, lower: Floats32, upper: Floats32) -> BinBoxes:
+        """Read trained boxes as bins; where crisp search follows, a box that has collapsed begins anew.
+
+        What is smaller than the temperature looks empty to the gradient, but not to crisp search.
+        """
+        if self.view.problem.settings.polish:
+            first, last = self.space.to_bins(lower, upper)
+            dead = np.asarray((first > last).any(axis=1))
+            lower = np.where(dead[:, None], self.lower, lower)
+            upper = np.where(dead[:, None], self.upper, upper)
+            return BinBoxes(*self.view.features.binning.normalise(*self.space.to_bins(lower, upper)))
+        return self.view.to_bins(self.space, lower, upper)
+
+
+#: The gradient stage: soft boxes of all starts in, trained ones out, with how training went.
+Descent = Callable[[Sequence[Start]], tuple[list[Bounds], History]]
+
+
+def compiled_descent(starts: Sequence[Start], progress: bool = False) -> tuple[list[Bounds], History]:
+    """Run the gradient stage in compiled code, starts side by side in threads."""
+    n_steps = starts[0].view.problem.settings.n_steps if starts else 0
+    histories = [np.zeros((min(HISTORY_POINTS, n_steps), 3)) for _ in starts]
+    jobs = list(zip(starts, histories, strict=True))
+    bounds = run(lambda job: _descend(*job), jobs, "gradient" if progress else None)
+    mean = np.mean(histories, axis=0) if histories else np.zeros((0, 3))
+    step = (np.arange(len(mean)) + 1) * n_steps / max(len(mean), 1)
+    return bounds, {"step": step, "loss": mean[:, 0], "f1": mean[:, 1], "temperature": mean[:, 2]}
+
+
+def _descend(start: Start, history: Floats) -> Bounds:
+    view, settings = start.view, start.view.problem.settings
+    lower, upper = start.lower.copy(), start.upper.copy()
+    descend(
+        start.space.Z, view.problem.weight, np.flatnonzero(view.positive), np.flatnonzero(~view.positive),
+        lower, upper, settings.n_steps, settings.batch_size, settings.least_positive_share,
+        settings.learning_rate, settings.last_learning_rate, settings.boundary_temperature,
+        settings.last_boundary_temperature, start.seed, history,
+    )  # fmt: skip
+    return lower, upper
+
+
+def train_starts(view: ClassProblem, n_boxes: int) -> list[BinBoxes]:
+    """Make the recipe's own starts of a class, and train them in compiled code."""
+    starts = make_starts(view, n_boxes)
+    bounds, _ = compiled_descent(starts)
+    return [start.to_bins(*trained) for start, trained in zip(starts, bounds, strict=True)]
+
+
+def make_starts(
+    view: ClassProblem, n_boxes: int, given: Boxes | None = None, warm: Boxes | None = None
+) -> list[Start]:
+    """Make the starts of one class: the given boxes if there are any, else those of the recipe."""
+    space = view.features.standard_space
+    starts: list[Start] = []
+    for boxes in (given, warm):
+        if boxes is not None:
+            bounds = view.soft_bounds(space, view.from_boxes(boxes))
+            starts.append(
+                _start(view, space, *bounds, n_boxes, len(view.problem.settings.starts) + len(starts))
+            )
+    if given is not None:
+        return starts
+    for number, kind in enumerate(view.problem.settings.starts):
+        seed = derived_seed(view.seed, number)
+        space = view.features.rank_space if kind == "rank_clusters" else view.features.standard_space
+        none = np.zeros((0, space.Z.shape[1]), np.float32)
+        bounds = (none, none)
+        if kind == "tree":
+            bounds = tree_boxes(space.Z, view.positive, view.problem.weight, n_boxes, seed % 2**31)
+        elif kind == "random":
+            bounds = random_boxes(n_boxes, space.Z.shape[1], seed)
+        starts.append(_start(view, space, *bounds, n_boxes, number))
+    return starts
+
+
+def _start(
+    view: ClassProblem, space: Space, lower: Floats32, upper: Floats32, n_boxes: int, number: int
+) -> Start:
+    """Fill up with clusters, bring infinite sides just beyond the data, put forbidden ones out of reach."""
+    seed = derived_seed(view.seed, number)
+    if len(lower) < n_boxes:
+        rows = view.positive
+        more = cluster_boxes(space.Z[rows], view.problem.weight[rows], n_boxes - len(lower), seed)
+        lower, upper = np.concatenate([lower, more[0]]), np.concatenate([upper, more[1]])
+    low, high = space.reach
+    lower = np.where(view.limits.may_low, np.where(np.isfinite(lower), lower, low), -OUT_OF_REACH)
+    upper = np.where(view.limits.may_high, np.where(np.isfinite(upper), upper, high), OUT_OF_REACH)
+    return Start(view, space, lower.astype(np.float32), upper.astype(np.float32), number, seed)
+
+
+def derived_seed(seed: int, part: int) -> int:
+    """Give a part of the work a seed of its own."""
+    return int(np.random.SeedSequence((seed, part)).generate_state(1, np.uint64)[0]) >> 1
