@@ -144,6 +144,13 @@ def test_the_first_of_equal_rows_stands_for_them():
     assert sorted(found.chosen.tolist()) == sorted(np.unique(X, return_index=True)[1].tolist())
 
 
+def test_the_weight_of_equal_rows_is_summed_in_an_order_of_its_own():
+    weight = np.random.default_rng(0).random(500)
+    order = np.random.default_rng(1).permutation(500)
+    X, group = np.ones((500, 1)), np.zeros(500, np.int64)
+    assert canonical_rows(X, group, weight).weight == canonical_rows(X, group, weight[order]).weight
+
+
 def test_rows_whose_hashes_collide_stay_apart(monkeypatch):
     monkeypatch.setattr(rows, "hash_rows", lambda X, group: np.zeros(len(X), np.uint64))
     X, group = np.array([[0.0], [1.0], [1.0], [1.0]]), np.array([0, 0, 0, 1])
