@@ -23,6 +23,8 @@ from pathlib import Path
 
 from timing.bars import Bar
 
+#: Load from which other work is in the way.
+BUSY = 0.7
 SECTIONS = ("objective", "default_fit", "first_call", "growth", "peers")
 
 
@@ -44,7 +46,10 @@ def read_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the sections asked for; return 1 if a bar was missed."""
     arguments = read_arguments()
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    load = os.getloadavg()[0]
+    print(f"{os.cpu_count()} cores, load {load:.1f}")
+    if load > BUSY:
+        print("other work keeps this machine busy: seconds mean little and ratios not much")
     bars: dict[str, list[Bar]] = {}
     for name in arguments.sections or SECTIONS:
         # Here rather than above: processes that a section starts import this file, and most need no torch.
