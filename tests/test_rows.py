@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hyperboxes.kernels import blocks
+from hyperboxes.kernels import blocks, rows
 from hyperboxes.kernels.random import mix
 from hyperboxes.kernels.rows import _exact_sum, canonical_rows, hash_rows
 
@@ -19,10 +19,14 @@ weights = st.sampled_from([0.0, 1.0, 2.0, 0.1, 0.3, 1e-9])
 @st.composite
 def tables(draw):
     n = draw(st.integers(0, 8))
-    rows = draw(st.lists(st.tuples(cells, cells), min_size=n, max_size=n))
+    content = draw(st.lists(st.tuples(cells, cells), min_size=n, max_size=n))
     group = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
     weight = draw(st.lists(weights, min_size=n, max_size=n))
-    return np.array(rows, np.float64).reshape(n, 2), np.array(group, np.int64), np.array(weight, np.float64)
+    return (
+        np.array(content, np.float64).reshape(n, 2),
+        np.array(group, np.int64),
+        np.array(weight, np.float64),
+    )
 
 
 def content(X, group, weight):
@@ -132,6 +136,27 @@ def test_blocks_and_layout_change_no_hash(threads, order, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 7 * 24)
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
     np.testing.assert_array_equal(hash_rows(np.asarray(X, order=order), group), expected)
+
+
+def test_the_first_of_equal_rows_stands_for_them():
+    X = np.random.default_rng(0).integers(0, 3, (1000, 1)).astype(np.float64)
+    found = canonical_rows(X, np.zeros(1000, np.int64), np.ones(1000))
+    assert sorted(found.chosen.tolist()) == sorted(np.unique(X, return_index=True)[1].tolist())
+
+
+def test_the_weight_of_equal_rows_is_summed_in_an_order_of_its_own():
+    weight = np.random.default_rng(0).random(500)
+    order = np.random.default_rng(1).permutation(500)
+    X, group = np.ones((500, 1)), np.zeros(500, np.int64)
+    assert canonical_rows(X, group, weight).weight == canonical_rows(X, group, weight[order]).weight
+
+
+def test_rows_whose_hashes_collide_stay_apart(monkeypatch):
+    monkeypatch.setattr(rows, "hash_rows", lambda X, group: np.zeros(len(X), np.uint64))
+    X, group = np.array([[0.0], [1.0], [1.0], [1.0]]), np.array([0, 0, 0, 1])
+    found = canonical_rows(X, group, np.ones(4))
+    assert found.chosen.tolist() == [0, 1, 3]
+    assert found.weight.tolist() == [1.0, 2.0, 1.0]
 
 
 # -- thinned out -------------------------------------------------------------------------------------

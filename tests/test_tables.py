@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from strategies import boxes_and_table, numbers, texts
 
 from hyperboxes import Boxes
+from hyperboxes.kernels import blocks
 from hyperboxes.tables import as_array, as_frame, check_unique, read_table, to_matrix
 
 NAN, INF = np.nan, np.inf
@@ -277,6 +278,12 @@ def test_what_is_no_table_is_refused(X, error, message):
     )
     with pytest.raises(error, match=message):
         to_matrix(X, [f"x{j}" for j in range(width)], {})
+
+
+def test_a_frame_of_several_blocks_is_read_whole(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 7 * 24)
+    cells = np.arange(300.0).reshape(100, 3)
+    np.testing.assert_array_equal(read_table(pd.DataFrame(cells, columns=list("abc"))).matrix, cells)
 
 
 def test_infinity_is_named_with_column_and_row():

@@ -149,9 +149,22 @@ def read_table(
                     ordered.add(name)
                 continue
             read.append(_numbers(column, name))
-        matrix = np.stack(read, axis=1) if read else np.empty((len(frame if frame is not None else array), 0))
+        matrix = np.empty((len(frame if frame is not None else array), len(read)))
+        _write_columns(read, matrix)
     _refuse_infinite(matrix, names)
     return Table(matrix, names, categories, frozenset(ordered))
+
+
+def _write_columns(columns: Sequence[NDArray[np.float64]], matrix: NDArray[np.float64]) -> None:
+    """Write columns side by side into a row-major matrix, block by block: a block stays in the cache."""
+    from .kernels._threads import run
+    from .kernels.blocks import row_blocks
+
+    def write(rows: slice) -> None:
+        for place, column in enumerate(columns):
+            matrix[rows, place] = column[rows]
+
+    run(write, row_blocks(matrix))
 
 
 def as_array(X: ArrayLike) -> NDArray[Any]:

@@ -15,6 +15,8 @@ from .crisp import MISSING
 Floats = NDArray[np.float64]
 #: Rows that are turned from row-major to feature-major at a time: they stay in the first-level cache.
 TILE_ROWS = 64
+#: Stretches that the edges of a feature are sorted into.
+N_BUCKETS = 512
 
 
 class Moments(NamedTuple):
@@ -54,14 +56,33 @@ def _count_below(x, edges, begin, end):  # type: ignore[no-untyped-def]
     return at - begin
 
 
+@inner
+def _bucket(x, origin, inverse):  # type: ignore[no-untyped-def]
+    """Give one of N_BUCKETS even stretches of the line; never a lower one for a larger x."""
+    place = (x * 0.5 - origin) * inverse
+    return np.int64(min(place, N_BUCKETS - 1.0)) if place > 0 else 0
+
+
 @kernel
-def _encode(cells, edges, start, first_row, out):  # type: ignore[no-untyped-def]
+def _fill_guide(edges, start, origin, inverse, guide):  # type: ignore[no-untyped-def]
+    """Note for each feature and bucket where its edges begin; those of lower buckets are below all in it."""
+    for j in range(len(origin)):
+        at = start[j]
+        for b in range(N_BUCKETS + 1):
+            while at < start[j + 1] and _bucket(edges[at], origin[j], inverse[j]) < b:
+                at += 1
+            guide[j, b] = at
+
+
+@kernel
+def _encode(cells, edges, start, origin, inverse, guide, first_row, out):  # type: ignore[no-untyped-def]
     n, d = cells.shape
     for begin in range(0, n, TILE_ROWS):
         for j in range(d):
             for i in range(begin, min(begin + TILE_ROWS, n)):
                 x = cells[i, j]
-                code = _count_below(x, edges, start[j], start[j + 1])
+                b = _bucket(x, origin[j], inverse[j])
+                code = guide[j, b] - start[j] + _count_below(x, edges, guide[j, b], guide[j, b + 1])
                 out[j, first_row + i] = code if x == x else MISSING
 
 
@@ -121,11 +142,21 @@ def standard_units(
 
 
 def encode(X: Floats, edges: tuple[Floats, ...]) -> NDArray[np.uint8]:
-    """Give the number of edges below each cell, ``MISSING`` for NaN; feature-major."""
-    out = np.empty((X.shape[1], X.shape[0]), np.uint8)
+    """Give the number of edges below each cell, ``MISSING`` for NaN; feature-major.
+
+    A cell is compared with the edges of its own bucket alone, few where they are spread evenly.
+    """
     start = np.concatenate([[0], np.cumsum([len(part) for part in edges], dtype=np.int64)])
     flat = np.concatenate([*edges, np.zeros(1)])
-    over_blocks(lambda cells, rows: _encode(cells, flat, start, rows.start, out), X)
+    # Halves, because the distance between large numbers of opposite sign overflows.
+    origin = np.array([part[0] / 2 if len(part) else 0.0 for part in edges])
+    length = np.array([part[-1] / 2 if len(part) else 0.0 for part in edges]) - origin
+    with np.errstate(divide="ignore", over="ignore"):
+        inverse = N_BUCKETS / length
+    guide = np.empty((len(edges), N_BUCKETS + 1), np.int64)
+    _fill_guide(flat, start, origin, inverse, guide)
+    out = np.empty((X.shape[1], X.shape[0]), np.uint8)
+    over_blocks(lambda cells, rows: _encode(cells, flat, start, origin, inverse, guide, rows.start, out), X)
     return out
 
 

@@ -1,0 +1,1 @@
+"""Sections of the speed benchmark, one module each."""
