@@ -52,7 +52,7 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("sections", nargs="*", choices=[[], *SECTIONS], help="all of them by default")
+    parser.add_argument("sections", nargs="*", metavar="section", help="all of them by default")
     parser.add_argument("--quick", action="store_true", help="few tables and seeds: under two minutes")
     parser.add_argument("--data", nargs="+", help="only these tables")
     parser.add_argument("--sizes", nargs="+", type=int, help="only these numbers of boxes")
@@ -62,6 +62,9 @@ def read_arguments() -> argparse.Namespace:
         "--markdown", type=Path, help="measure nothing: write the tables of --output to this file"
     )
     arguments = parser.parse_args()
+    unknown = [name for name in arguments.sections if name not in SECTIONS]
+    if unknown:
+        parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
     if arguments.markdown is not None and (arguments.output is None or not arguments.output.exists()):
         parser.error("--markdown needs --output with the file that holds the results")
     return arguments

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
 
 from hyperboxes import HyperNNClassifier
 
 from . import published
 from .cells import Cell, Choice, Record
-from .hard_tables import TABLES, Split, split_rows
-from .learners import shape_of, timed_fit
+from .hard_tables import TABLES
+from .learners import fit_and_score
 from .report import ALLOWED_LOSS, Figures, Table, number, signed
+from .splits import Split, split_rows
 
 SIZES = (1, 2, 4, 8, 16, 32)
 FOLDS = 5
@@ -47,18 +47,13 @@ def cells(choice: Choice) -> Iterator[Cell]:
 
 def measure(cell: Cell) -> Record:
     """Fit one cell and score it on the held-out rows."""
-    split = _split(cell)
     learner = HyperNNClassifier(random_state=cell.seed)
     if cell.model == "auto":
         learner.set_params(n_boxes="auto")
     elif cell.model == "cross-validation":
         learner = GridSearchCV(learner, {"n_boxes": SIZES}, scoring="f1", cv=FOLDS)
-    record: Record = {"seconds": timed_fit(learner, split.X, split.y)}
-    record["f1"] = float(f1_score(split.y_test, learner.predict(split.X_test)))
-    if cell.model == "cross-validation":
-        record["chosen"] = learner.best_params_["n_boxes"]
-        learner = learner.best_estimator_
-    return record | shape_of(learner)
+    record = fit_and_score(learner, _split(cell))
+    return record | ({"chosen": learner.best_params_["n_boxes"]} if cell.model == "cross-validation" else {})
 
 
 def _load(name: str) -> object:

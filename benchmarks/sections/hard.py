@@ -7,19 +7,20 @@ error, so that noise is told from loss: "loses" is more than two of these, "lose
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
-from sklearn.metrics import f1_score
+import numpy as np
 
 from .cells import Cell, Choice, Record
 from .hard_tables import TABLES
-from .learners import make_learner, shape_of, timed_fit
-from .report import Figures, Table, judge, number, signed
+from .learners import fit_and_score, make_learner
+from .report import SHAPE, Figures, Table, judge, number, signed
 
 SIZES = (5, 20)
 HEADER = (
     "data", "hard because", "M", "ours", "tree 2M", "full tree", "boosting", "ours − tree 2M", "train F1",
-    "tree's", "boxes", "cond./box", "s/fit", "fits", "",
+    "tree's", *SHAPE, "",
 )  # fmt: skip
 
 
@@ -40,31 +41,31 @@ def cells(choice: Choice) -> Iterator[Cell]:
 def measure(cell: Cell) -> Record:
     """Fit one cell and score it on the held-out rows."""
     split = TABLES[cell.data].split(cell.label, cell.seed)
-    learner = make_learner(cell.model, cell.size, cell.seed, split.X)
-    record: Record = {"seconds": timed_fit(learner, split.X, split.y)}
-    record["f1"] = float(f1_score(split.y_test, learner.predict(split.X_test)))
-    record["train_f1"] = float(f1_score(split.y, learner.predict(split.X)))
-    return record | (shape_of(learner) if cell.model == "hypernn" else {})
+    return fit_and_score(make_learner(cell, split.X), split)
 
 
 def report(records: list[Record]) -> Table:
     """Set out what was measured, with paired differences."""
     figures = Figures(records)
     result = Table("Tables held back, F1 on held-out rows", HEADER)
+    means = defaultdict(list)
     for name, table in TABLES.items():
         for size in figures.sizes(name, "hypernn"):
             difference, error = figures.difference(name, ("hypernn", size), ("tree", size))
             verdict = judge(difference, error)
             result.held &= not verdict
+            shown = [figures.mean(name, model, size) for model in ("hypernn", "tree")]
+            shown += [figures.mean(name, model) for model in ("full tree", "boosting")]
+            means[size].append(shown)
             result.rows.append((
-                name, table.trait, str(size),
-                number(figures.mean(name, "hypernn", size)), number(figures.mean(name, "tree", size)),
-                number(figures.mean(name, "full tree")), number(figures.mean(name, "boosting")),
-                signed(difference, error), number(figures.mean(name, "hypernn", size, "train_f1")),
-                number(figures.mean(name, "tree", size, "train_f1")),
-                number(figures.mean(name, "hypernn", size, "boxes"), 1),
-                number(figures.conditions_per_box(name, "hypernn", size), 1),
-                number(figures.mean(name, "hypernn", size, "seconds"), 2),
-                str(figures.count(name, "hypernn", size)), verdict,
+                name, table.trait, str(size), *map(number, shown), signed(difference, error),
+                *(number(figures.mean(name, model, size, "train_f1")) for model in ("hypernn", "tree")),
+                *figures.shape(name, "hypernn", size), verdict,
             ))  # fmt: skip
+    for size, found in sorted(means.items()):
+        shown = np.mean(found, axis=0)
+        blank = ("",) * (len(HEADER) - 8)
+        result.rows.append(
+            ("mean", "", str(size), *map(number, shown), f"{shown[0] - shown[1]:+.3f}", *blank)
+        )
     return result

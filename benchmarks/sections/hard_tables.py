@@ -13,28 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import sklearn.datasets
-from sklearn.model_selection import train_test_split
 
 from hyperboxes.datasets import FOLDER_VARIABLE, DatasetNotFoundError
+
+from .splits import Split, split_rows
 
 #: Rows that made tables are scored on: the noise left is that of learning.
 TEST_ROWS = 20_000
 #: Tables that scikit-learn's wheel carries for its own tests, complete ones only, by OpenML's number.
 SHIPPED = {"kr-vs-kp": 3, "glass": 40675, "titanic": 40945, "penguins": 42585}
-
-
-class Split(NamedTuple):
-    """Training rows and held-out rows of one two-class task."""
-
-    X: pd.DataFrame
-    y: np.ndarray
-    X_test: pd.DataFrame
-    y_test: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -230,20 +221,6 @@ def _read_arff(path: Path) -> pd.DataFrame:
         numeric = kind.lower() in ("numeric", "real", "integer")
         frame[name] = pd.to_numeric(frame[name]) if numeric else frame[name].astype("category")
     return frame
-
-
-def split_rows(X, classes, label, seed, flips=0.0) -> Split:
-    """Split 70/30, stratified, one class against the rest.
-
-    The share ``flips`` of the training rows gets a class drawn from all rows.
-    """
-    X, X_test, classes, held_out = train_test_split(
-        X, np.asarray(classes), test_size=0.3, stratify=classes, random_state=seed
-    )
-    rng = np.random.default_rng(seed)
-    wrong = rng.uniform(size=len(classes)) < flips
-    y = np.where(wrong, rng.permutation(classes), classes) == label
-    return Split(X, y, X_test, held_out == label)
 
 
 def loaded(name: str, flips: float = 0.0):

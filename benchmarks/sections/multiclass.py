@@ -18,15 +18,15 @@ from sklearn.tree import DecisionTreeClassifier
 from hyperboxes.datasets import as_numbers, load_dataset
 
 from .cells import Cell, Choice, Record
-from .learners import make_learner, shape_of, timed_fit
-from .report import Figures, Table, judge, number, signed
+from .learners import make_learner, timed_fit
+from .report import SHAPE, Figures, Table, judge, number, signed
 
 SIZES = (2, 5, 10)
 #: Tables and their seeds, slow ones last.
 DATASETS = {"iris": 10, "wine": 10, "digits": 5, "satimage": 3, "letter": 3}
 HEADER = (
     "data", "M", "accuracy", "tree", "full tree", "boosting", "macro F1", "tree", "full tree", "boosting",
-    "ours − tree, accuracy", "macro F1", "boxes", "cond./box", "in no box", "s/fit", "fits", "",
+    "ours − tree, accuracy", "macro F1", "in no box", *SHAPE, "",
 )  # fmt: skip
 
 
@@ -54,10 +54,9 @@ def measure(cell: Cell) -> Record:
     """Fit one cell and score it; with ours goes the tree that has as many leaves."""
     X, y = table(cell.data)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=cell.seed)
-    learner = make_learner(cell.model, cell.size, cell.seed, X)
-    record: Record = {"seconds": timed_fit(learner, X, y), **_scores(learner, X_test, y_test)}
+    learner = make_learner(cell, X)
+    record = timed_fit(learner, X, y) | _scores(learner, X_test, y_test)
     if cell.model == "hypernn":
-        record |= shape_of(learner)
         record["in_no_box"] = float(np.mean(learner.apply(X_test) < 0))
         tree = DecisionTreeClassifier(max_leaf_nodes=max(2, record["boxes"]), random_state=cell.seed).fit(
             X, y
@@ -95,10 +94,7 @@ def report(records: list[Record]) -> Table:
                 row += [number(figures.mean(name, model, 0, what)) for model in ("full tree", "boosting")]
             row += [signed(*differences[what]) for what in ("accuracy", "f1")]
             result.rows.append((
-                *row, number(figures.mean(name, "hypernn", size, "boxes"), 1),
-                number(figures.conditions_per_box(name, "hypernn", size), 1),
-                number(figures.mean(name, "hypernn", size, "in_no_box")),
-                number(figures.mean(name, "hypernn", size, "seconds"), 2),
-                str(figures.count(name, "hypernn", size)), verdict,
+                *row, number(figures.mean(name, "hypernn", size, "in_no_box")),
+                *figures.shape(name, "hypernn", size), verdict,
             ))  # fmt: skip
     return result

@@ -13,14 +13,13 @@ from functools import lru_cache
 from importlib.resources import files
 
 import numpy as np
-from sklearn.metrics import f1_score
-from sklearn.model_selection import train_test_split
 
 from hyperboxes.datasets import as_numbers, load_dataset
 
 from .cells import Cell, Choice, Record
-from .learners import make_learner, shape_of, timed_fit
-from .report import ALLOWED_LOSS, Figures, Table, number
+from .learners import fit_and_score, make_learner
+from .report import ALLOWED_LOSS, SHAPE, Figures, Table, number
+from .splits import split_rows
 
 SIZES = (2, 5, 10, 20, 30)
 DATASETS = ("iris", "wine", "cancer", "blood", "cars", "satimage", "letter", "covtype")
@@ -42,8 +41,7 @@ YARDSTICK = {
     "covtype": (0.637, 0.698, 0.726, 0.757, 0.777),
 }
 HEADER = (
-    "data", "M", "ours", "published", "yardstick", "tree 2M", "boosting", "train F1", "boxes", "cond./box",
-    "s/fit", "fits", "",
+    "data", "M", "ours", "published", "yardstick", "tree 2M", "boosting", "train F1", *SHAPE, "",
 )  # fmt: skip
 
 
@@ -71,16 +69,8 @@ def cells(choice: Choice) -> Iterator[Cell]:
 
 def measure(cell: Cell) -> Record:
     """Fit one cell and score it on the held-out rows."""
-    X, classes = table(cell.data)
-    y = classes == cell.label
-    X, X_test, y, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=cell.seed)
-    learner = make_learner(cell.model, cell.size, cell.seed, X)
-    record: Record = {"seconds": timed_fit(learner, X, y)}
-    record["f1"] = float(f1_score(y_test, learner.predict(X_test)))
-    if cell.model == "hypernn":
-        record["train_f1"] = float(f1_score(y, learner.predict(X)))
-        record |= shape_of(learner)
-    return record
+    split = split_rows(*table(cell.data), cell.label, cell.seed)
+    return fit_and_score(make_learner(cell, split.X), split)
 
 
 def report(records: list[Record]) -> Table:
@@ -99,15 +89,12 @@ def report(records: list[Record]) -> Table:
             result.held &= not missed
             means.setdefault(size, []).append((ours, published, yardstick, tree, boosting))
             result.rows.append((
-                name, str(size), *(number(value) for value in means[size][-1]),
+                name, str(size), *map(number, means[size][-1]),
                 number(figures.mean(name, "hypernn", size, "train_f1")),
-                number(figures.mean(name, "hypernn", size, "boxes"), 1),
-                number(figures.conditions_per_box(name, "hypernn", size), 1),
-                number(figures.mean(name, "hypernn", size, "seconds"), 2),
-                str(figures.count(name, "hypernn", size)), "below " + " and ".join(missed) if missed else "",
+                *figures.shape(name, "hypernn", size), "below " + " and ".join(missed) if missed else "",
             ))  # fmt: skip
     for size, found in sorted(means.items()):
         mean = np.mean(found, axis=0)
         result.held &= bool(mean[0] >= mean[2])
-        result.rows.append(("mean", str(size), *(number(value) for value in mean), *("",) * 6))
+        result.rows.append(("mean", str(size), *map(number, mean), *("",) * 6))
     return result

@@ -11,6 +11,8 @@ import numpy as np
 
 from .cells import Record
 
+#: Columns that every table of ours ends with: what the model looks like and what it cost.
+SHAPE = ("boxes", "cond./box", "s/fit", "fits")
 #: How far below a tree of like size a model may fall, in F1.
 ALLOWED_LOSS = 0.01
 
@@ -74,6 +76,15 @@ class Figures:
         """Give the mean number of conditions of a box, over all boxes."""
         boxes = self.mean(data, model, size, "boxes")
         return self.mean(data, model, size, "conditions") / boxes if boxes else math.nan
+
+    def shape(self, data: str, model: str, size: int = 0) -> tuple[str, ...]:
+        """Write the columns of ``SHAPE``."""
+        return (
+            number(self.mean(data, model, size, "boxes"), 1),
+            number(self.conditions_per_box(data, model, size), 1),
+            number(self.mean(data, model, size, "seconds"), 2),
+            str(self.count(data, model, size)),
+        )
 
     def difference(
         self, data: str, one: tuple[str, int], other: tuple[str, int], what: str = "f1"
