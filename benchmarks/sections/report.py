@@ -1,0 +1,126 @@
+"""Tables of figures: grouped means, paired differences, and one value that prints as text or Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .cells import Record
+
+#: Columns that every table of ours ends with: what the model looks like and what it cost.
+SHAPE = ("boxes", "cond./box", "s/fit", "fits")
+#: How far below a tree of like size a model may fall, in F1.
+ALLOWED_LOSS = 0.01
+
+
+@dataclass
+class Table:
+    """A table of text cells with its title, notes below it, and whether every bar in it holds."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    held: bool = True
+
+    def to_text(self) -> str:
+        """Align columns: the first to the left, the others to the right."""
+        lines = [self.header, *self.rows]
+        widths = [max(len(line[c]) for line in lines) for c in range(len(self.header))]
+        shown = [
+            " ".join(
+                cell.ljust(width) if c == 0 else cell.rjust(width)
+                for c, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+        return "\n".join([self.title, "", *shown, *(["", *self.notes] if self.notes else [])])
+
+    def to_markdown(self) -> str:
+        """Give title, table and notes as Markdown."""
+        lines = [self.header, ("---",) + ("---:",) * (len(self.header) - 1), *self.rows]
+        shown = ["| " + " | ".join(line) + " |" for line in lines]
+        return "\n".join([f"## {self.title}", "", *shown, "", *(f"- {note}" for note in self.notes)]).rstrip()
+
+
+class Figures:
+    """Records by data, model and size, with means over their classes and seeds."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self.groups: dict[tuple[str, str, int], list[Record]] = defaultdict(list)
+        for record in records:
+            self.groups[record["data"], record["model"], record["size"]].append(record)
+
+    def has(self, data: str, model: str, size: int = 0) -> bool:
+        """Tell whether anything was measured."""
+        return (data, model, size) in self.groups
+
+    def count(self, data: str, model: str, size: int = 0) -> int:
+        """Count the fits."""
+        return len(self.groups.get((data, model, size), ()))
+
+    def sizes(self, data: str, model: str) -> list[int]:
+        """Give the sizes that were measured."""
+        return sorted(size for name, kind, size in self.groups if (name, kind) == (data, model))
+
+    def mean(self, data: str, model: str, size: int = 0, what: str = "f1") -> float:
+        """Give the mean of a figure; NaN if there is none."""
+        found = [record[what] for record in self.groups.get((data, model, size), ())]
+        return float(np.mean(found)) if found else math.nan
+
+    def conditions_per_box(self, data: str, model: str, size: int = 0) -> float:
+        """Give the mean number of conditions of a box, over all boxes."""
+        boxes = self.mean(data, model, size, "boxes")
+        return self.mean(data, model, size, "conditions") / boxes if boxes else math.nan
+
+    def shape(self, data: str, model: str, size: int = 0) -> tuple[str, ...]:
+        """Write the columns of ``SHAPE``."""
+        return (
+            number(self.mean(data, model, size, "boxes"), 1),
+            number(self.conditions_per_box(data, model, size), 1),
+            number(self.mean(data, model, size, "seconds"), 2),
+            str(self.count(data, model, size)),
+        )
+
+    def difference(
+        self, data: str, one: tuple[str, int], other: tuple[str, int], what: str = "f1"
+    ) -> tuple[float, float]:
+        """Give the mean difference of two learners on the same splits, and its standard error.
+
+        The error is taken over seeds, as the classes of a seed share a split. Splits of a real table share
+        rows, so for these it is somewhat too small.
+        """
+        by_seed = defaultdict(list)
+        values = {self._split(record): record[what] for record in self.groups.get((data, *other), ())}
+        for record in self.groups.get((data, *one), ()):
+            if self._split(record) in values:
+                by_seed[record["seed"]].append(record[what] - values[self._split(record)])
+        means = [np.mean(found) for found in by_seed.values()]
+        if len(means) < 2:
+            return (float(means[0]) if means else math.nan), math.nan
+        return float(np.mean(means)), float(np.std(means, ddof=1) / math.sqrt(len(means)))
+
+    @staticmethod
+    def _split(record: Record) -> tuple[str, int]:
+        return record["label"], record["seed"]
+
+
+def judge(difference: float, error: float) -> str:
+    """Say whether a difference breaks the bar, and whether noise alone would do that."""
+    if not difference < -ALLOWED_LOSS:
+        return ""
+    return "loses" if difference + 2 * error < 0 else "loses?"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Write a figure; a dash where there is none."""
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def signed(value: float, error: float) -> str:
+    """Write a difference with its standard error."""
+    return "–" if math.isnan(value) else f"{value:+.3f} ± {number(error)}"
