@@ -14,6 +14,7 @@ from hyperboxes.nn import fit
 from hyperboxes.nn.fit import fit_hypernn
 from hyperboxes.nn.problem import Problem, _quota
 from hyperboxes.nn.settings import Settings
+from hyperboxes.nn.starts import HISTORY_POINTS
 from hyperboxes.tables import Table, read_table
 
 QUICK = Settings(n_steps=30, batch_size=64, jitter_copies=2)
@@ -220,7 +221,7 @@ def test_the_number_of_boxes_of_a_rare_class_can_be_chosen(n_rare):
     assert made.boxes.n_boxes <= 32
 
 
-@pytest.mark.parametrize(("n_steps", "points"), [(1, 1), (7, 7), (600, fit.HISTORY_POINTS)])
+@pytest.mark.parametrize(("n_steps", "points"), [(1, 1), (7, 7), (600, HISTORY_POINTS)])
 def test_the_history_has_no_empty_points(n_steps, points):
     X = np.random.default_rng(0).standard_normal((60, 2))
     classes = (X[:, 0] > 0).astype(np.int64)

@@ -98,7 +98,11 @@ class CrispTask:
 
     def right(self, boxes: BinBoxes) -> Bools:
         """Tell for which rows the union of the boxes is right."""
-        return np.asarray(self.inside(boxes).any(axis=0) == self.positive)
+        return np.asarray(self.union(boxes) == self.positive)
+
+    def union(self, boxes: BinBoxes) -> Bools:
+        """Tell which rows are in any of the boxes."""
+        return np.asarray(self.inside(boxes).any(axis=0))
 
     def support(self, boxes: BinBoxes) -> Floats:
         """Give the weight of the rows in each box."""

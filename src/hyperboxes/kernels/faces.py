@@ -11,7 +11,7 @@ from .descent import log_outside
 
 #: A face at this distance or further is open: no row comes near.
 OPEN = 50.0
-#: A log membership below this leaves the union as it is.
+#: A negative with a log membership below this costs nothing; nor does a row that others decide so clearly.
 FAR = 12.0
 NEARLY_ONE = -1e-9
 
@@ -25,7 +25,7 @@ def _log_sigmoid(a):  # type: ignore[no-untyped-def]
 def _row_loss(log_not_p, positive):  # type: ignore[no-untyped-def]
     """Cross entropy of a row from log(1 - p)."""
     if positive:
-        return -math.log(max(-math.expm1(log_not_p), 1e-12))
+        return -math.log(max(-math.expm1(log_not_p), 1e-300))
     return -log_not_p
 
 
@@ -35,7 +35,7 @@ def _opening_cost(share, log_h, others, positive, weight):  # type: ignore[no-un
     cost = 0.0
     for i in range(len(log_h)):
         without = log_h[i] - share[i]
-        if share[i] > -1e-6 or without < -FAR or others[i] < -FAR:
+        if share[i] > -1e-6 or others[i] < -FAR or (without < -FAR and not positive[i]):
             continue
         before = others[i] + log_outside(min(log_h[i], NEARLY_ONE))
         after = others[i] + log_outside(min(without, NEARLY_ONE))
@@ -49,8 +49,8 @@ def open_idle_faces(Z, positive, weight, lower, upper, temperature, price):  # t
 
     The loss is the cross entropy of the noisy-or union of products at the given temperature. In it a
     negative that two faces only just keep out speaks for both, where counting crisp rows would let either
-    go: what is kept has a margin for rows not seen. Opening a face makes every other one dearer, so a cost
-    computed earlier bounds the present one from below, and most need not be computed again.
+    go: what is kept has a margin for rows not seen. Opening a face seldom makes another one cheaper, so
+    costs computed earlier say which to look at next; all are computed anew before a box is left.
     """
     n, d = Z.shape
     n_boxes = len(lower)
@@ -92,12 +92,16 @@ def open_idle_faces(Z, positive, weight, lower, upper, temperature, price):  # t
             for face in range(1, 2 * d):
                 if costs[face] < costs[cheapest]:
                     cheapest = face
-            if costs[cheapest] >= price:
-                break
-            if not fresh[cheapest]:
-                costs[cheapest] = _opening_cost(share[cheapest], log_h[k], others, positive, weight)
-                fresh[cheapest] = True
+            settled = costs[cheapest] >= price
+            stale = False
+            for face in range(2 * d):
+                if not fresh[face] and costs[face] < np.inf and (settled or face == cheapest):
+                    costs[face] = _opening_cost(share[face], log_h[k], others, positive, weight)
+                    fresh[face] = stale = True
+            if stale:
                 continue
+            if settled:
+                break
             for i in range(n):
                 log_h[k, i] -= share[cheapest, i]
             if cheapest < d:

@@ -1,4 +1,4 @@
-"""From trained starts to the boxes of a class: crisp search, with what it must not guess judged on rows left out.
+"""From trained starts to the boxes of a class: crisp search, judged on rows left out.
 
 How dear a condition should be, whether blurred copies help, and whether the boxes of the gradient are better
 left as they are differs from table to table by more than any constant can cover: a price that finds three
@@ -110,7 +110,7 @@ def choose_way(view: ClassProblem, starts: list[BinBoxes], max_boxes: int) -> Wa
             known = [*starts, path[0]]
             for price, boxes in enumerate(path):
                 answer = answers.setdefault(Way(blur, price), np.zeros(len(view.positive), bool))
-                answer[left_out] = rows.inside(boxes).any(axis=0)
+                answer[left_out] = rows.union(boxes)
     rows = sharp.part(fold_of < judged)
     answers = {way: answer[fold_of < judged] for way, answer in answers.items()}
     ahead = {way: lead(rows, answer, answers[usual]) for way, answer in answers.items()}
@@ -149,10 +149,10 @@ def _soft_holds_better(view: ClassProblem, max_boxes: int, way: Way) -> bool:
     part = view.problem.fold(~left_out).for_class(view.target, view.limits, view.seed)
     trained = train_starts(part, max_boxes)
     rows = view.problem.fold(left_out)
-    soft = part.holdout_task(rows).inside(thin_faces(part, trained[0])).any(axis=0)
+    soft = part.holdout_task(rows).union(thin_faces(part, trained[0]))
     found, boxes = search(part, trained, max_boxes, way)
     task = found.holdout_task(rows)
-    return lead(task, soft, task.inside(boxes).any(axis=0))[0] > 0
+    return lead(task, soft, task.union(boxes))[0] > 0
 
 
 def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:

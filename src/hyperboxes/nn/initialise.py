@@ -15,6 +15,11 @@ CLUSTER_PADDING = 0.3
 #: Most rows that clustering and the tree look at.
 MAX_CLUSTER_ROWS = 20_000
 MAX_TREE_ROWS = 60_000
+#: With more features than this a box starts with the sides it needs: to open a thousand idle ones takes long.
+MANY_FEATURES = 100
+#: Negatives that show which sides are needed, and how many sides should keep each of them out.
+MAX_SHOWN_ROWS = 2_000
+SIDES_PER_NEGATIVE = 3
 
 
 def cluster_boxes(Z: Floats32, weight: Floats, n_boxes: int, seed: int) -> tuple[Floats32, Floats32]:
@@ -36,6 +41,33 @@ def cluster_boxes(Z: Floats32, weight: Floats, n_boxes: int, seed: int) -> tuple
         lower.append(low - CLUSTER_PADDING)
         upper.append(high + CLUSTER_PADDING)
     return np.array(lower, np.float32), np.array(upper, np.float32)
+
+
+def needed_sides(
+    lower: Floats32, upper: Floats32, negatives: Floats32
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell which sides of each box to start with: enough to keep every negative out a few times.
+
+    Greedy: next comes the side that keeps out most of those not yet kept out often enough.
+    """
+    n_boxes, d = lower.shape
+    needed = np.zeros((n_boxes, 2 * d), bool)
+    negatives = negatives[:MAX_SHOWN_ROWS]
+    for k in range(n_boxes):
+        out = np.concatenate([negatives < lower[k], negatives > upper[k]], axis=1)
+        kept_out = np.zeros(len(negatives), np.int64)
+        gain = out.sum(axis=0)
+        while gain.max(initial=0) > 0:
+            side = int(gain.argmax())
+            needed[k, side] = True
+            kept_out += out[:, side]
+            out[:, side] = False
+            done = kept_out == SIDES_PER_NEGATIVE
+            gain = gain - out[done].sum(axis=0)
+            gain[side] = 0
+            out[done] = False
+            kept_out[done] += 1
+    return needed[:, :d], needed[:, d:]
 
 
 def tree_boxes(

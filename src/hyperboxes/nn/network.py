@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .starts import Bounds, History, Start
 from .module import BoxLayer
 from .schedules import Cosine, Geometric, paper_settings
 from .settings import Settings
+from .starts import Bounds, History, Start
 from .training import train
 
 #: Share of rows that the paper's recipe watches for early stopping: every fifth of each class.

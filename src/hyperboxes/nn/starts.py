@@ -12,7 +12,7 @@ from ..boxes import Boxes
 from ..crisp import BinBoxes
 from ..kernels._threads import run
 from ..kernels.descent import descend
-from .initialise import cluster_boxes, random_boxes, tree_boxes
+from .initialise import MANY_FEATURES, cluster_boxes, needed_sides, random_boxes, tree_boxes
 from .problem import ClassProblem, Space
 
 Floats = NDArray[np.float64]
@@ -114,15 +114,19 @@ def make_starts(
 def _start(
     view: ClassProblem, space: Space, lower: Floats32, upper: Floats32, n_boxes: int, number: int
 ) -> Start:
-    """Fill up with clusters, bring infinite sides just beyond the data, put forbidden ones out of reach."""
+    """Fill up with clusters; put infinite sides beyond the data, forbidden and idle ones out of reach."""
     seed = derived_seed(view.seed, number)
     if len(lower) < n_boxes:
         rows = view.positive
         more = cluster_boxes(space.Z[rows], view.problem.weight[rows], n_boxes - len(lower), seed)
         lower, upper = np.concatenate([lower, more[0]]), np.concatenate([upper, more[1]])
+    may_low, may_high = view.limits.may_low, view.limits.may_high
+    if space.Z.shape[1] > MANY_FEATURES:
+        low_needed, high_needed = needed_sides(lower, upper, space.Z[~view.positive])
+        may_low, may_high = may_low & low_needed, may_high & high_needed
     low, high = space.reach
-    lower = np.where(view.limits.may_low, np.where(np.isfinite(lower), lower, low), -OUT_OF_REACH)
-    upper = np.where(view.limits.may_high, np.where(np.isfinite(upper), upper, high), OUT_OF_REACH)
+    lower = np.where(may_low, np.where(np.isfinite(lower), lower, low), -OUT_OF_REACH)
+    upper = np.where(may_high, np.where(np.isfinite(upper), upper, high), OUT_OF_REACH)
     return Start(view, space, lower.astype(np.float32), upper.astype(np.float32), number, seed)
 
 

@@ -1,0 +1,162 @@
+"""Choosing how to search: prices and blur are judged on rows left out, and only clear leads count."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_crisp import random_boxes, random_task
+
+from hyperboxes.crisp import Limits
+from hyperboxes.nn import finish
+from hyperboxes.nn.finish import PRICES, Way, choose_way, lead, price_path, thin_faces
+from hyperboxes.nn.initialise import needed_sides
+from hyperboxes.nn.problem import Problem
+from hyperboxes.nn.settings import Settings
+from hyperboxes.nn.starts import train_starts
+from hyperboxes.tables import read_table
+
+QUICK = Settings(n_steps=100)
+
+
+def view_of(X, positive, settings=QUICK, limits=None):
+    problem = Problem.from_table(read_table(X), positive.astype(np.int64), np.ones(len(X)), settings, 0)
+    return problem.for_class(1, limits or Limits.none(X.shape[1]), 0)
+
+
+def planted(n=600, d=5, wrong=0.0, seed=0):
+    draw = np.random.default_rng(seed)
+    X = draw.uniform(-1, 1, (n, d))
+    positive = (X[:, 0] > 0) & (X[:, 1] < 0.4)
+    return X, positive ^ (draw.random(n) < wrong)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_part_of_a_task_scores_its_rows_and_their_copies(seed):
+    task = random_task(seed)
+    twice = replace(
+        task, columns=np.tile(task.columns, 2), rows=np.tile(task.rows, (2, 1)),
+        positive=np.tile(task.positive, 2), weight=np.tile(task.weight, 2) / 2,
+    )  # fmt: skip
+    boxes = random_boxes(task, 3, seed)
+    kept = np.random.default_rng(seed).random(40) < 0.6
+    kept[:2] = True
+    part = task.part(kept)
+    np.testing.assert_array_equal(part.inside(boxes), task.inside(boxes)[:, kept])
+    np.testing.assert_array_equal(part.columns, part.rows.T)
+    assert twice.part(kept).score(boxes) == pytest.approx(part.score(boxes))
+    assert twice.part(kept).columns.flags.c_contiguous
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_dearer_task_charges_so_many_times(seed):
+    task = random_task(seed)
+    boxes = random_boxes(task, 3, seed)
+    np.testing.assert_allclose(task.priced(3.0).prices(boxes), 3 * task.prices(boxes))
+    assert task.priced(3.0).score(boxes)[1] == task.score(boxes)[1]
+
+
+def test_the_path_of_prices_leads_to_ever_simpler_boxes():
+    X, positive = planted(wrong=0.15)
+    view = view_of(X, positive)
+    path = list(price_path(view.task, train_starts(view, 8), 8))
+    assert len(path) == len(PRICES)
+    bought = [view.task.prices(boxes).sum() for boxes in path]
+    assert bought == sorted(bought, reverse=True)
+    assert bought[0] > bought[-1]
+    shorter = list(price_path(view.task, train_starts(view, 8), 8, 0))
+    np.testing.assert_array_equal(shorter[0].first, path[0].first)
+
+
+def test_a_lead_weighs_rows_as_f1_does():
+    """A lead over all-equal weights is positive exactly if F1 is higher, for single changes."""
+    draw = np.random.default_rng(0)
+    for seed in range(200):
+        task = random_task(seed % 7)
+        other = draw.random(40) < 0.5
+        one = other.copy()
+        one[draw.integers(40)] ^= True
+
+        def f1(answer, task=task):
+            true = task.weight[answer & task.positive].sum()
+            return 2 * true / (task.weight[answer].sum() + task.weight[task.positive].sum())
+
+        gain, error = lead(task, one, other)
+        assert (gain > 0) == (f1(one) > f1(other))
+        assert error == pytest.approx(abs(gain))
+
+
+def test_wrong_labels_call_for_a_higher_price_and_a_clean_table_does_not():
+    X, positive = planted(1500, wrong=0.2)
+    view = view_of(X, positive)
+    assert choose_way(view, train_starts(view, 10), 10).price > 0
+    X, positive = planted(600)
+    view = view_of(X, positive)
+    assert choose_way(view, train_starts(view, 4), 4).price == 0
+
+
+def test_without_evidence_the_search_is_the_usual_one(monkeypatch):
+    monkeypatch.setattr(finish, "EVIDENCE", np.inf)
+    X, positive = planted(300, wrong=0.2)
+    view = view_of(X, positive)
+    assert choose_way(view, train_starts(view, 5), 5) == Way(True, 0)
+    X, positive = planted(300)
+    one = np.zeros(300, bool)
+    one[0] = True  # no fold without it has a positive
+    view = view_of(X, one)
+    assert choose_way(view, train_starts(view, 2), 2) == Way(True, 0)
+
+
+def test_thinned_faces_leave_the_decision_and_respect_what_is_open():
+    X, positive = planted(800)
+    view = view_of(X, positive)
+    boxes = train_starts(view, 2)[0]
+    boxes.first[:, 3], boxes.last[:, 3] = 2, view.features.binning.n_bins[3] - 1  # cuts off next to nothing
+    thin = thin_faces(view, boxes)
+    task = view.sharp().task
+    assert task.prices(thin).sum() < task.prices(boxes).sum()
+    assert task.score(thin)[1] > task.score(boxes)[1] - 0.02
+    assert (thin.first[boxes.first == 0] == 0).all()
+
+
+@pytest.mark.parametrize("better", [False, True])
+def test_the_boxes_of_the_gradient_stay_where_they_hold_better(monkeypatch, better):
+    X, positive = planted(2_200)
+    monkeypatch.setattr(finish, "_soft_holds_better", lambda *_: better)
+    view = view_of(X, positive)
+    trained = train_starts(view, 2)
+    monkeypatch.setattr(finish, "search", lambda view, *_: (view, trained[0].take(np.array([False, False]))))
+    _, boxes = finish.finish(view, trained, 2, may_stay_soft=True)
+    soft = thin_faces(view, trained[0])
+    assert len(boxes.first) == (2 if better else 0)
+    if better:
+        np.testing.assert_array_equal(boxes.first, soft.first)
+    assert len(finish.finish(view, trained, 2, may_stay_soft=False)[1].first) == 0
+
+
+def test_gradient_boxes_that_break_a_limit_do_not_stay(monkeypatch):
+    X, positive = planted(2_200)
+    monkeypatch.setattr(finish, "_soft_holds_better", lambda *_: True)
+    for limits in (
+        replace(Limits.none(5), max_conditions=1),
+        replace(Limits.none(5), required=np.arange(5) == 4),
+    ):
+        view = view_of(X, positive, limits=limits)
+        found, boxes = finish.finish(view, train_starts(view, 2), 2, may_stay_soft=True)
+        restricted = (boxes.first > 0) | (boxes.last < found.features.binning.n_bins - 1)
+        assert restricted[:, limits.required].all()
+        assert (found.task.prices(boxes) <= QUICK.condition_price * limits.max_conditions + 1).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_needed_sides_keep_out_every_negative_that_any_side_does(seed):
+    draw = np.random.default_rng(seed)
+    negatives = draw.normal(size=(60, 40)).astype(np.float32)
+    lower = draw.normal(-1.5, 0.3, (3, 40)).astype(np.float32)
+    upper = draw.normal(1.5, 0.3, (3, 40)).astype(np.float32)
+    low, high = needed_sides(lower, upper, negatives)
+    for k in range(3):
+        out = np.concatenate([negatives < lower[k], negatives > upper[k]], axis=1)
+        kept = np.concatenate([low[k], high[k]])
+        np.testing.assert_array_equal(np.minimum(out.sum(1), 3), np.minimum(out[:, kept].sum(1), 3))
+        assert kept.sum() < 60
+    assert not needed_sides(lower - 99, upper + 99, negatives)[0].any()
