@@ -14,7 +14,7 @@ CLUSTER_QUANTILE = 0.02
 CLUSTER_PADDING = 0.3
 #: Most rows that clustering and the tree look at.
 MAX_CLUSTER_ROWS = 20_000
-MAX_TREE_ROWS = 60_000
+MAX_TREE_ROWS = 30_000
 
 
 def cluster_boxes(Z: Floats32, weight: Floats, n_boxes: int, seed: int) -> tuple[Floats32, Floats32]:
