@@ -14,7 +14,7 @@ CLUSTER_QUANTILE = 0.02
 CLUSTER_PADDING = 0.3
 #: Most rows that clustering and the tree look at.
 MAX_CLUSTER_ROWS = 20_000
-MAX_TREE_ROWS = 60_000
+MAX_TREE_ROWS = 30_000
 #: With more features than this a box starts with the sides it needs: to open a thousand idle ones takes long.
 MANY_FEATURES = 100
 #: Negatives that show which sides are needed, and how many sides should keep each of them out.

@@ -111,8 +111,11 @@ class Features:
         width = np.where(self.categorical, 0.0, spread * self.scaling[1])
         parts = [self.codes]
         for _ in range(copies):
+            blurred = noise.standard_normal(self.X.shape)
+            blurred *= width
             with np.errstate(over="ignore"):
-                parts.append(self.binning.encode(self.X + noise.standard_normal(self.X.shape) * width))
+                blurred += self.X
+            parts.append(self.binning.encode(blurred))
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
