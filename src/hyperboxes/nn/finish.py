@@ -73,10 +73,7 @@ def search(
     if way.blur:
         # Copies count towards the support that search asks for; what is promised is rows.
         return view, boxes.take(view.sharp().task.support(boxes) >= view.problem.min_support)
-    factor = PRICES[way.price]
-    sharp, start = view.sharpened(merge(view.sharp().task.priced(factor), boxes))
-    task = sharp.task.priced(factor)
-    return sharp, merge(task, drop_idle(task, polish(task, start)))
+    return sharpen(view, boxes, PRICES[way.price])
 
 
 def price_path(
@@ -91,32 +88,48 @@ def price_path(
         yield boxes
 
 
+def sharpen(view: ClassProblem, boxes: BinBoxes, factor: float) -> tuple[ClassProblem, BinBoxes]:
+    """Polish once more, on the rows as they are, with fine bins beside the bounds."""
+    sharp, start = view.sharpened(merge(view.sharp().task.priced(factor), boxes))
+    task = sharp.task.priced(factor)
+    return sharp, merge(task, drop_idle(task, polish(task, start)))
+
+
 def choose_way(view: ClassProblem, starts: list[BinBoxes], max_boxes: int) -> Way:
     """Choose how to search by what holds on rows left out; the usual way unless another is clearly ahead."""
     copies = view.problem.blur[1] > 0
     usual = Way(copies, 0)
     n_folds, judged = (FOLDS, FOLDS) if len(view.positive) < ONE_FOLD_ROWS else (FOLDS + 1, 1)
     fold_of = view.problem.fold_numbers(n_folds)
-    sharp = _task(view, False)
     answers: dict[Way, Bools] = {}
     for fold in range(judged):
         left_out = fold_of == fold
         if not (view.positive & ~left_out).any() or view.positive[~left_out].all():
             return usual
-        rows = sharp.part(left_out)
-        known = starts
-        for blur in (True, False) if copies else (False,):
-            path = list(price_path(_task(view, blur).part(~left_out), known, max_boxes))
-            known = [*starts, path[0]]
-            for price, boxes in enumerate(path):
-                answer = answers.setdefault(Way(blur, price), np.zeros(len(view.positive), bool))
-                answer[left_out] = rows.union(boxes)
-    rows = sharp.part(fold_of < judged)
+        for way, answer in _answers(view, starts, max_boxes, left_out).items():
+            answers.setdefault(way, np.zeros(len(left_out), bool))[left_out] = answer
+    rows = _task(view, False).part(fold_of < judged)
     answers = {way: answer[fold_of < judged] for way, answer in answers.items()}
     ahead = {way: lead(rows, answer, answers[usual]) for way, answer in answers.items()}
     margins = {way: gain - EVIDENCE * error for way, (gain, error) in ahead.items()}
     best = max(margins, key=lambda way: (margins[way], way == usual))
     return best if margins[best] > 0 else usual
+
+
+def _answers(view: ClassProblem, starts: list[BinBoxes], max_boxes: int, left_out: Bools) -> dict[Way, Bools]:
+    """Search in every way without some rows; tell which of these are then in a box."""
+    rows, part = view.problem.fold(left_out), view.without(left_out)
+    unseen = view.sharp().task.part(left_out)
+    answers = {}
+    if view.problem.blur[1]:
+        path = list(price_path(view.task.part(~left_out), starts, max_boxes))
+        answers = {Way(True, price): unseen.union(boxes) for price, boxes in enumerate(path)}
+        starts = [*starts, path[0]]
+    for price, boxes in enumerate(price_path(part.task, starts, max_boxes)):
+        # Fine bins make the difference between sharp and blurred; without copies prices alone are compared.
+        found, sharp = sharpen(part, boxes, PRICES[price]) if view.problem.blur[1] else (part, boxes)
+        answers[Way(False, price)] = found.holdout_task(rows).union(sharp)
+    return answers
 
 
 def lead(rows: CrispTask, one: Bools, other: Bools) -> tuple[float, float]:
