@@ -160,3 +160,10 @@ def test_needed_sides_keep_out_every_negative_that_any_side_does(seed):
         np.testing.assert_array_equal(np.minimum(out.sum(1), 3), np.minimum(out[:, kept].sum(1), 3))
         assert kept.sum() < 60
     assert not needed_sides(lower - 99, upper + 99, negatives)[0].any()
+
+
+def test_faces_grow_sharper_with_the_number_of_rows_within_limits():
+    lasts = [Settings().temperatures(n)[1] for n in (0, 1, 300, 301, 1000, 2700, 10**7)]
+    assert lasts == sorted(lasts, reverse=True)
+    assert lasts[0] == lasts[2] == Settings().last_boundary_temperature
+    assert lasts[2] > lasts[3] > lasts[4] > lasts[5] == lasts[6] == Settings().last_boundary_temperature / 3

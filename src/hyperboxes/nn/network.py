@@ -152,17 +152,18 @@ def torch_descent(
             options["learning_rate"] = learning_rate
     else:
         rows = min(settings.batch_size, n_rows)
+        temperatures = settings.temperatures(n_rows)
         layer = {
             "membership": "product",
             "union": "noisy_or",
-            "boundary_temperature": settings.boundary_temperature,
+            "boundary_temperature": temperatures[0],
         }
         options = {
             "loss": BalancedByF1(),
             "batch_size": rows,
             "max_epochs": max(1, math.ceil(settings.n_steps * rows / max(n_rows, 1))),
             "learning_rate": Cosine(settings.learning_rate, settings.last_learning_rate),
-            "temperatures": Geometric(settings.boundary_temperature, settings.last_boundary_temperature),
+            "temperatures": Geometric(*temperatures),
             "optimizer_options": {"betas": (0.9, 0.99)},
         }
     if loss is not None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
+#: Rows up to which a table is small.
+SMALL_TABLE = 300
 StartKind = Literal["clusters", "rank_clusters", "tree", "random"]
 
 
@@ -25,7 +28,7 @@ class Settings:
     learning_rate, last_learning_rate : float
         Adam's rate, falling along a cosine.
     boundary_temperature, last_boundary_temperature : float
-        How soft a face is, in scaled units, falling geometrically.
+        How soft a face is on a small table, in scaled units, falling geometrically; see ``temperatures``.
     jitter, jitter_copies, max_jittered_rows
         Noise of the blurred copies is ``jitter * n ** -0.2`` standard deviations; at most so many copies
         of each row, and rows in all.
@@ -44,8 +47,8 @@ class Settings:
     least_positive_share: float = 0.25
     learning_rate: float = 0.04
     last_learning_rate: float = 0.001
-    boundary_temperature: float = 0.3
-    last_boundary_temperature: float = 0.05
+    boundary_temperature: float = 0.9
+    last_boundary_temperature: float = 0.15
     jitter: float = 0.7
     jitter_copies: int = 30
     max_jittered_rows: int = 60_000
@@ -53,3 +56,12 @@ class Settings:
     condition_price: float = 0.3
     box_price: float = 1.0
     min_support: float = 0.0
+
+    def temperatures(self, n_rows: int) -> tuple[float, float]:
+        """Give the first and the last temperature of a table of so many rows.
+
+        The more rows, the better a bound is known and the sharper it may be: by their square root, between
+        the few hundred rows of a small table and the few thousand from which on a third is enough.
+        """
+        sharpness = min(max(math.sqrt(SMALL_TABLE / max(n_rows, 1)), 1 / 3), 1.0)
+        return self.boundary_temperature * sharpness, self.last_boundary_temperature * sharpness

@@ -71,8 +71,8 @@ def _descend(start: Start, history: Floats) -> Bounds:
     descend(
         start.space.Z, view.problem.weight, np.flatnonzero(view.positive), np.flatnonzero(~view.positive),
         lower, upper, settings.n_steps, settings.batch_size, settings.least_positive_share,
-        settings.learning_rate, settings.last_learning_rate, settings.boundary_temperature,
-        settings.last_boundary_temperature, start.seed, history,
+        settings.learning_rate, settings.last_learning_rate, *settings.temperatures(len(start.space.Z)),
+        start.seed, history,
     )  # fmt: skip
     return lower, upper
 
