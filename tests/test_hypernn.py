@@ -494,6 +494,20 @@ def test_membership_is_high_inside_and_falls_outside():
     assert ((model.membership(X) > 0.25).any(axis=1) >= (model.apply(X) >= 0)).all()
 
 
+def test_counts_are_the_weights_of_the_training_rows_by_deciding_box_and_class():
+    X, y = load_wine(return_X_y=True)
+    weight = 1.0 + np.arange(len(y)) % 3
+    for labels in (y, y == 1):
+        model = HyperNNClassifier(n_boxes=2, random_state=0, max_iter=50).fit(X, labels, weight)
+        decided = model.boxes_.decide(X)
+        classes = model.classes_
+        expected = [
+            [weight[(decided == box) & (labels == label)].sum() for label in classes]
+            for box in [*range(model.boxes_.n_boxes), -1]
+        ]
+        np.testing.assert_allclose(model.boxes_.counts, expected)
+
+
 def test_importances_point_to_the_planted_features():
     X, y = planted(ONE_BOX, 2_000, 20, 0)
     importance = HyperNNClassifier(3, random_state=0).fit(X, y).feature_importances_

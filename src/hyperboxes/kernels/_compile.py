@@ -57,7 +57,7 @@ class CompileNotice(event.Listener):
     def on_start(self, compiling: Any) -> None:
         """Note when a function begins; those it calls are compiled within its time."""
         ours = compiling.data["dispatcher"].py_func.__module__.startswith("hyperboxes.")
-        if ours and not self._compiling and self.spent > self.patience and not self.said:
+        if ours and self.spent > self.patience and not self.said:
             self.said = True
             self._say()
         self._compiling.append((ours, time.perf_counter()))
