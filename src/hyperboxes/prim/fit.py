@@ -1,0 +1,320 @@
+"""fit_prim: from a table to boxes by peeling, pasting and covering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..boxes import Boxes, Label
+from ..crisp import Limits
+from ..tables import Table, read_table
+from .data import read_target, read_weight
+from .ranks import Bools, Floats, Ints, RankBox, Ranks
+from .search import Path, Search, Target, Units, boxes_of_drops, boxes_of_moves
+from .settings import Settings
+from .trajectory import Trajectory
+
+#: Rows left out that judge a trajectory: no more folds than it takes to have so many.
+ENOUGH_LEFT_OUT = 10_000
+
+
+class PrimFit(NamedTuple):
+    """What learning gives back: the boxes, and for each the trajectory it was chosen from."""
+
+    boxes: Boxes
+    trajectories: tuple[Trajectory, ...]
+
+
+def fit_prim(
+    X: ArrayLike | Table,
+    y: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_boxes: int | None = 1,
+    settings: Settings | None = None,
+    limits: Limits | None = None,
+    seed: int = 0,
+) -> PrimFit:
+    """Find boxes in which a class is frequent, or a number is high.
+
+    The Patient Rule Induction Method of Friedman & Fisher (1999): from the whole table, slices are peeled
+    off, a few rows at a time; a point of this trajectory is chosen, and sides are pasted back where
+    that helps. Rows in the box are set aside, and the next box is sought in the others.
+
+    Parameters
+    ----------
+    X : data frame, array-like of shape (n_samples, n_features), or Table
+        Numbers and categories; missing values are allowed. A box that restricts a feature rejects its
+        missing values.
+    y : array-like of shape (n_samples,)
+        Booleans or 0/1 for a class; other numbers are a target whose mean is to be high (negate it for
+        a low one).
+    sample_weight : array-like of shape (n_samples,), optional
+        How many rows each row stands for.
+    n_boxes : int or None
+        Most boxes; None for as many as the settings find worth keeping.
+    settings : Settings, optional
+        How boxes are peeled, chosen and kept.
+    limits : Limits, optional
+        Sides that may be closed.
+    seed : int
+        Seed of the folds; they depend on nothing else but what the rows hold.
+
+    Returns
+    -------
+    PrimFit
+        ``boxes`` predict True in a box and False elsewhere, or, for numbers, the mean of the rows that each
+        decides. ``trajectories`` has one entry for each box.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hyperboxes.prim import fit_prim
+    >>> X = np.random.default_rng(0).uniform(size=(1000, 3))
+    >>> fit = fit_prim(X, (X[:, 0] > 0.4) & (X[:, 2] < 0.5))
+    >>> [condition.name for condition in fit.boxes.conditions(0)]
+    ['x0', 'x2']
+    """
+    table = X if isinstance(X, Table) else read_table(X)
+    n_rows = len(table.matrix)
+    if not n_rows:
+        raise ValueError("X has no rows: there is nothing to find boxes in")
+    if n_boxes is not None and n_boxes < 1:
+        raise ValueError(f"n_boxes must be 1 or more, or None for no limit, got {n_boxes!r}")
+    target, weight = read_target(y, n_rows), read_weight(sample_weight, n_rows)
+    if not (weight > 0).any():
+        raise ValueError("sample_weight is zero everywhere: no row is left to learn from")
+    table, target, weight = drop_weightless(table, target, weight)
+    settings = settings or Settings()
+    trajectories = cover(
+        Ranks.from_table(table), target, weight, n_boxes=n_boxes, settings=settings, limits=limits, seed=seed,
+        label=True,
+    )  # fmt: skip
+    binary = bool(((target == 0) | (target == 1)).all())
+    return PrimFit(_as_model(table, trajectories, target, weight, binary), tuple(trajectories))
+
+
+def drop_weightless(table: Table, target: NDArray[Any], weight: Floats) -> tuple[Table, NDArray[Any], Floats]:
+    """Leave out rows of weight zero: not even their values count."""
+    kept = weight > 0
+    if kept.all():
+        return table, target, weight
+    return table._replace(matrix=table.matrix[kept]), target[kept], weight[kept]
+
+
+def cover(
+    ranks: Ranks, target: Floats, weight: Floats, *, n_boxes: int | None, settings: Settings,
+    limits: Limits | None, seed: int, label: Label,
+) -> list[Trajectory]:  # fmt: skip
+    """Find one box after the other, each among the rows that no earlier one holds."""
+    goal = Target.from_data(target, weight)
+    if settings.criterion == "f1" and not goal.binary:
+        raise ValueError("criterion='f1' needs a class as target: for a number, choose 'wracc' or 'mean'")
+    if not goal.binary and settings.objective == "f1":
+        raise ValueError("objective='f1' needs a class as target: for a number, choose another")
+    search = Search(ranks, goal, settings, limits or Limits.none(len(ranks.n_values)))
+    units = goal.units
+    spread = np.ptp(units[:, 1] / units[:, 0])
+    if not spread > 0:  # one value only: no box is better than another
+        return []
+    folds = _folds(search, seed)
+    state = _State(np.ones(len(units), bool), np.zeros(2, np.int64))
+    found: list[Trajectory] = []
+    while n_boxes is None or len(found) < n_boxes:
+        step = _next_box(search, folds, state, label)
+        if step is None:
+            break
+        trajectory, state = step
+        found.append(trajectory)
+    return found
+
+
+class _State(NamedTuple):
+    """Where covering stands: rows in no box yet, and the weight and target of the others."""
+
+    left: Bools
+    covered: Ints
+
+
+def _folds(search: Search, seed: int) -> list[Bools]:
+    """Give sets of rows to be left out in turn; none if points are judged on all rows."""
+    settings, units = search.settings, search.target.units
+    if settings.validation == "training" or settings.criterion in ("peak", "last"):
+        return []
+    n_rows = len(units)
+    groups = (units[:, 1] > 0).astype(np.int64) if search.target.binary else np.zeros(n_rows, np.int64)
+    fold = search.ranks.folds(np.arange(n_rows), groups, units[:, 0], settings.n_folds, seed)
+    n_used = min(settings.n_folds, -(-ENOUGH_LEFT_OUT * settings.n_folds // n_rows))
+    return [fold == number for number in range(n_used)]
+
+
+def _next_box(
+    search: Search, folds: list[Bools], state: _State, label: Label
+) -> tuple[Trajectory, _State] | None:
+    """Find the next box and what is left then; None where no box is worth keeping."""
+    settings, units = search.settings, search.target.units
+    rows = np.flatnonzero(state.left)
+    if not len(rows) or units[rows, 0].sum(dtype=np.int64) < max(1.0, search.min_support):
+        return None
+    peels = search.peel(units, rows, search.min_support)
+    point = _choose(search, peels, folds, state)
+    if point is None or len(peels) == 1:
+        return None
+    record = _Record(search)
+    box = record.add(peels, boxes_of_moves(search.ranks, peels, widening=False), "peel", 0)[point]
+    at = point
+    if settings.paste_fraction > 0:
+        pastes = search.paste(box, rows)
+        pasted = record.add(pastes, boxes_of_moves(search.ranks, pastes, widening=True), "paste", at)
+        best = _best_paste(search, pastes, pasted, state)
+        box, at = pasted[best], at if best == 0 else len(peels) + best - 1
+    if search.price > 0:
+        drops = search.loosen(box, rows, state.covered)
+        box = record.add(drops, boxes_of_drops(search.ranks, drops), "drop", at)[-1]
+        at = at if len(drops) == 1 else len(record.sums) - 1
+    sums = record.sums[at]
+    if not _worth_keeping(search, sums, search.n_conditions(box), state):
+        return None
+    held = rows[search.ranks.inside(box, rows)]
+    left = state.left.copy()
+    left[held] = False
+    return record.trajectory(at, label), _State(left, state.covered + sums)
+
+
+def _choose(search: Search, peels: Path, folds: list[Bools], state: _State) -> int | None:
+    """Choose a point of the peels by the criterion; None if no mean reaches the threshold."""
+    settings = search.settings
+    mean = search.target.mean(peels.sums)
+    allowed = np.ones(len(peels), bool) if settings.threshold is None else mean >= settings.threshold
+    if not allowed.any():
+        return None
+    if settings.criterion == "peak":
+        falls = np.flatnonzero(~(np.diff(mean) > 0))
+        last = int(falls[0]) if len(falls) else len(peels) - 1
+        return int(np.flatnonzero(allowed[: last + 1])[-1]) if allowed[: last + 1].any() else None
+    if settings.criterion == "last":
+        return int(np.flatnonzero(allowed)[-1])
+    values = _held_out_values(search, peels, folds, state) if folds else search.value(peels.sums, state.covered)
+    return int(np.where(allowed, values, -np.inf).argmax())
+
+
+def _held_out_values(search: Search, peels: Path, folds: list[Bools], state: _State) -> Floats:
+    """Judge the points of a trajectory on rows left out of others like it.
+
+    Each fold's trajectory is peeled without its rows and judged by them; what it says of a box that holds a
+    share of the rows is taken to hold for the point with that share.
+    """
+    units = search.target.units
+    share = peels.sums[:, 0] / peels.sums[0, 0]
+    values = np.zeros(len(peels))
+    for fold in folds:
+        rows = np.flatnonzero(state.left)
+        learned = np.where(fold[:, None], 0, units).astype(units.dtype)
+        if not learned[rows, 0].any():
+            continue
+        part = learned[:, 0].sum(dtype=np.int64) / units[:, 0].sum(dtype=np.int64)
+        path = search.peel(learned, rows, search.min_support * part)
+        judged = replace(search, target=replace(search.target, units=units[fold]))
+        covered = units[fold & ~state.left].sum(axis=0, dtype=np.int64)
+        value = judged.value(path.sums_over(units, rows[fold[rows]]), covered)
+        at = path.sums[:, 0] / path.sums[0, 0]
+        values += np.interp(share, at[::-1], value[::-1])
+    return values
+
+
+def _best_paste(search: Search, pastes: Path, boxes: list[RankBox], state: _State) -> int:
+    """Choose among pasted boxes by the criterion; the last where it is about the mean alone."""
+    if search.settings.criterion not in ("f1", "wracc"):
+        return len(pastes) - 1
+    conditions = np.array([search.n_conditions(box) for box in boxes])
+    return int((search.value(pastes.sums, state.covered) - search.price * conditions).argmax())
+
+
+def _worth_keeping(search: Search, sums: Ints, n_conditions: int, state: _State) -> bool:
+    """Tell whether a box improves what there is so far."""
+    settings = search.settings
+    mean = float(search.target.mean(sums))
+    if n_conditions == 0 or (settings.threshold is not None and mean < settings.threshold):
+        return False
+    if settings.criterion in ("f1", "wracc"):
+        nothing = np.zeros(2, np.int64)
+        gain = float(search.value(sums, state.covered) - search.value(nothing, state.covered))
+        return gain > search.price * n_conditions
+    return settings.keep_all or mean > float(search.target.mean(search.total))
+
+
+@dataclass
+class _Record:
+    """Points of a trajectory, as they are found."""
+
+    search: Search
+
+    def __post_init__(self) -> None:
+        self.path: list[tuple[RankBox, int]] = []
+        self.sums: list[Ints] = []
+        self.moves: list[str] = []
+        self.features: list[int] = []
+        self.parent: list[int] = []
+
+    def add(self, path: Path, boxes: list[RankBox], move: str, parent: int) -> list[RankBox]:
+        """Add the boxes of a path behind a point that is already there; give them back."""
+        if not self.path:
+            self._append(boxes[0], -1, path.sums[0], "start", -1)
+        for k, feature in enumerate(path.steps[:, 0].tolist()):
+            came_from = parent if k == 0 else len(self.path) - 1
+            # Bounds carry over from the entry before; where that is not the parent, all are new.
+            changed = feature if came_from == len(self.path) - 1 else -1
+            self._append(boxes[k + 1], changed, path.sums[k + 1], move, came_from)
+            self.features[-1] = feature
+        return boxes
+
+    def _append(self, box: RankBox, changed: int, sums: Ints, move: str, parent: int) -> None:
+        self.path.append((box, changed))
+        self.sums.append(sums)
+        self.moves.append(move)
+        self.features.append(-1)
+        self.parent.append(parent)
+
+    def trajectory(self, chosen: int, label: Label) -> Trajectory:
+        """Give the points in table units."""
+        target, sums = self.search.target, np.array(self.sums)
+        total = self.search.total
+        boxes = self.search.ranks.to_boxes(self.path, label, False if label is True else None)
+        return Trajectory(
+            boxes, target.mass(sums), target.mean(sums), tuple(self.moves), np.array(self.features),
+            np.array(self.parent), chosen, float(target.mass(total)), float(target.mean(total)), target.binary,
+        )  # fmt: skip
+
+
+def _as_model(
+    table: Table, trajectories: list[Trajectory], target: Floats, weight: Floats, binary: bool
+) -> Boxes:
+    """Put the chosen boxes into one list: True and False, or the mean of the rows that each decides."""
+    boxes = chosen_boxes(table, trajectories)
+    if binary:
+        return boxes
+    decided = boxes.apply(table.matrix)
+    means = [
+        float(np.average(target[decided == box], weights=weight[decided == box]))
+        for box in [*range(boxes.n_boxes), -1]
+        if (decided == box).any()
+    ]
+    if not (decided == -1).any():
+        means.append(float(np.average(target, weights=weight)))
+    classes = np.array(sorted(set(means)))
+    return replace(boxes, labels=np.array(means[:-1], np.float64), default=means[-1], classes=classes)
+
+
+def chosen_boxes(table: Table, trajectories: list[Trajectory], default: Any = False) -> Boxes:
+    """Put the chosen box of each trajectory into one list."""
+    if trajectories:
+        return Boxes.concat([trajectory.box() for trajectory in trajectories])
+    none = np.zeros((0, len(table.feature_names)))
+    return Boxes(
+        none, none, np.zeros(0, bool), table.feature_names, default, classes=np.array([False, True]),
+        categories=table.categories,
+        allowed={name: np.zeros((0, len(known)), bool) for name, known in table.categories.items()},
+    )  # fmt: skip
