@@ -115,6 +115,24 @@ def _middle(cells, blocks, cell, stop, step):  # type: ignore[no-untyped-def]
 
 
 @inner
+def _reach(cells, blocks, cell, stop, step):  # type: ignore[no-untyped-def]
+    """Weigh the cells up to the first with a positive target."""
+    entry = 0 if step > 0 else BLOCK - 1
+    mass = np.int64(0)
+    while (stop - cell) * step >= 0:
+        block = cell >> BLOCK_BITS
+        if cell & (BLOCK - 1) == entry and (stop - cell) * step >= BLOCK - 1 and blocks[block, 1] == 0:
+            mass += blocks[block, 0]
+            cell += step * BLOCK
+            continue
+        if cells[cell, 1] > 0:
+            break
+        mass += cells[cell, 0]
+        cell += step
+    return mass
+
+
+@inner
 def _peel_slice(cells, blocks, begin, n_values, named, low, high, side, need):  # type: ignore[no-untyped-def]
     """Weigh the slice at one end of a feature: (next cell, mass, total); missing values go first.
 
@@ -147,8 +165,8 @@ def _holds(code, n_values, unordered, first_level, low, high, allowed, open_):  
 
 @kernel
 def peel(  # type: ignore[no-untyped-def]
-    codes, weight, rows, n_values, unordered, first_level, named, may_low, may_high, low, high, allowed, open_,
-    peel_fraction, min_support, objective, base, positives, max_features, leaves,
+    codes, weight, rows, n_values, unordered, first_level, named, may_low, may_high,
+    low, high, allowed, open_, peel_fraction, min_support, objective, base, positives, max_features, leaves,
 ):  # fmt: skip
     """Peel a box, slice by slice, for as long as ``min_support`` allows.
 
@@ -178,8 +196,8 @@ def peel(  # type: ignore[no-untyped-def]
     n_inside = len(inside)
     while True:
         need = max(1.0, peel_fraction * mass * NEARLY_ONE)
-        best, least = -np.inf, np.int64(0)
-        feature, what, place = -1, 0, np.int64(0)
+        best, farthest = -np.inf, np.int64(0)
+        feature, what, place = -1, 0, 0
         for j in range(len(codes)):
             if open_[j] and n_restricted >= max_features:
                 continue
@@ -195,8 +213,8 @@ def peel(  # type: ignore[no-untyped-def]
                     if mass - m < min_support:
                         continue
                     score = _score(objective, mass, total, m, s, base, positives)
-                    if score > best or (score == best and m < least):
-                        best, least, feature, what, place = score, m, j, LEVEL, level
+                    if score > best or (score == best and m > farthest):
+                        best, farthest, feature, what, place = score, np.int64(m), j, LEVEL, level
                 continue
             for side in (LOW, HIGH):
                 if not (may_low[j] if side == LOW else may_high[j]):
@@ -207,8 +225,12 @@ def peel(  # type: ignore[no-untyped-def]
                 if m == 0 or mass - m < min_support:
                     continue
                 score = _score(objective, mass, total, m, s, base, positives)
-                if score > best or (score == best and m < least):
-                    best, least, feature, what, place = score, m, j, side, cell
+                if score < best:
+                    continue
+                end = begin[j] + (high[j] if side == LOW else low[j])
+                far = m + _reach(cells, blocks, cell, end, 1 if side == LOW else -1)
+                if score > best or far > farthest:
+                    best, farthest, feature, what, place = score, far, j, side, cell
         if feature < 0:
             break
         if what == LEVEL:
@@ -270,11 +292,11 @@ def _sole_violations(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def inside(codes, rows, n_values, unordered, first_level, low, high, allowed, open_):  # type: ignore[no-untyped-def]
-    """Tell which of the rows a box holds."""
+def sole_violations(codes, rows, n_values, unordered, first_level, low, high, allowed, open_):  # type: ignore[no-untyped-def]
+    """For each row the one feature that keeps it out of a box; -1 if none does, -2 if several do."""
     sole = np.empty(len(rows), np.int64)
     _sole_violations(codes, rows, n_values, unordered, first_level, low, high, allowed, open_, sole)
-    return sole == -1
+    return sole
 
 
 @kernel
@@ -312,7 +334,7 @@ def paste(  # type: ignore[no-untyped-def]
         sums[n_steps] = mass, total
         if mass == 0:
             break
-        best, feature, what, place, opens = total / mass, -1, 0, np.int64(0), False
+        best, most, feature, what, place, opens = total / mass, np.int64(0), -1, 0, 0, False
         need = max(1.0, paste_fraction * mass * NEARLY_ONE)
         for j in range(len(codes)):
             if open_[j]:
@@ -331,8 +353,8 @@ def paste(  # type: ignore[no-untyped-def]
                     if m == 0:
                         continue
                     value = (total + s) / (mass + m)
-                    if value > best:
-                        best, feature, what, place, opens = value, j, LEVEL, level, n_out == 1
+                    if value > best or (value == best and m > most):
+                        best, most, feature, what, place, opens = value, m, j, LEVEL, level, n_out == 1
                 continue
             for side in (LOW, HIGH):
                 if side == LOW:
@@ -349,8 +371,8 @@ def paste(  # type: ignore[no-untyped-def]
                 if m == 0:
                     continue
                 value = (total + s) / (mass + m)
-                if value > best:
-                    best, feature, what, place, opens = value, j, side, edge - begin[j], whole
+                if value > best or (value == best and m > most):
+                    best, most, feature, what, place, opens = value, m, j, side, edge - begin[j], whole
         if feature < 0:
             break
         if what == LEVEL:
@@ -422,9 +444,7 @@ def loosen(  # type: ignore[no-untyped-def]
                     continue
                 more = lower * out[j, 0, 0] + upper * out[j, 1, 0] + whole * out[j, 2, 0]
                 more_total = lower * out[j, 0, 1] + upper * out[j, 1, 1] + whole * out[j, 2, 1]
-                gain = _gain(
-                    criterion, m, s, more, more_total, base, positives, n_saved, price, before
-                )
+                gain = _gain(criterion, m, s, more, more_total, base, positives, n_saved, price, before)
                 if gain > best:
                     best, feature, opens_low, opens_high = gain, j, lower, upper
         if feature < 0:

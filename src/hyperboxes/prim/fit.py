@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from ..crisp import Limits
 from ..tables import Table, read_table
 from .data import read_target, read_weight
 from .ranks import Bools, Floats, Ints, RankBox, Ranks
-from .search import Path, Search, Target, Units, boxes_of_drops, boxes_of_moves
+from .search import Path, Search, Target, boxes_of_drops, boxes_of_moves
 from .settings import Settings
 from .trajectory import Trajectory
 
@@ -37,6 +38,7 @@ def fit_prim(
     settings: Settings | None = None,
     limits: Limits | None = None,
     seed: int = 0,
+    numeric: bool = False,
 ) -> PrimFit:
     """Find boxes in which a class is frequent, or a number is high.
 
@@ -62,6 +64,8 @@ def fit_prim(
         Sides that may be closed.
     seed : int
         Seed of the folds; they depend on nothing else but what the rows hold.
+    numeric : bool
+        Whether 0/1 is a number too.
 
     Returns
     -------
@@ -93,8 +97,37 @@ def fit_prim(
         Ranks.from_table(table), target, weight, n_boxes=n_boxes, settings=settings, limits=limits, seed=seed,
         label=True,
     )  # fmt: skip
-    binary = bool(((target == 0) | (target == 1)).all())
+    binary = not numeric and bool(((target == 0) | (target == 1)).all())
     return PrimFit(_as_model(table, trajectories, target, weight, binary), tuple(trajectories))
+
+
+def trade_off(
+    X: ArrayLike | Table,
+    y: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    settings: Settings | None = None,
+    seed: int = 0,
+) -> Trajectory:
+    """Search with one feature at most, with two, and so on: all points of the trade-off in one trajectory.
+
+    A free search restricts many features; held to few, it finds other boxes. The ``pareto`` points of the
+    result show what each further feature buys in precision and recall. Parameters are those of ``fit_prim``.
+    """
+    table = X if isinstance(X, Table) else read_table(X)
+    settings = settings or Settings()
+
+    def search(max_features: int | None) -> Trajectory | None:
+        asked = replace(settings, max_features=max_features)
+        found = fit_prim(table, y, sample_weight=sample_weight, settings=asked, seed=seed).trajectories
+        return found[0] if found else None
+
+    free = search(settings.max_features)
+    if free is None:
+        raise ValueError("no box was found that is worth keeping: there is nothing to trade off")
+    most = int(free.n_restricted.max())
+    held = [search(number) for number in range(1, most)]
+    return Trajectory.concat([*(one for one in held if one is not None), free])
 
 
 def drop_weightless(table: Table, target: NDArray[Any], weight: Floats) -> tuple[Table, NDArray[Any], Floats]:
@@ -117,11 +150,11 @@ def cover(
         raise ValueError("objective='f1' needs a class as target: for a number, choose another")
     search = Search(ranks, goal, settings, limits or Limits.none(len(ranks.n_values)))
     units = goal.units
-    spread = np.ptp(units[:, 1] / units[:, 0])
-    if not spread > 0:  # one value only: no box is better than another
+    weighed = units[:, 0] > 0
+    if not np.ptp(units[weighed, 1] / units[weighed, 0]) > 0:  # one value: no box is better than another
         return []
     folds = _folds(search, seed)
-    state = _State(np.ones(len(units), bool), np.zeros(2, np.int64))
+    state = _State(weighed, np.zeros(2, np.int64))
     found: list[Trajectory] = []
     while n_boxes is None or len(found) < n_boxes:
         step = _next_box(search, folds, state, label)
@@ -197,7 +230,9 @@ def _choose(search: Search, peels: Path, folds: list[Bools], state: _State) -> i
         return int(np.flatnonzero(allowed[: last + 1])[-1]) if allowed[: last + 1].any() else None
     if settings.criterion == "last":
         return int(np.flatnonzero(allowed)[-1])
-    values = _held_out_values(search, peels, folds, state) if folds else search.value(peels.sums, state.covered)
+    values = (
+        _held_out_values(search, peels, folds, state) if folds else search.value(peels.sums, state.covered)
+    )
     return int(np.where(allowed, values, -np.inf).argmax())
 
 
@@ -213,16 +248,16 @@ def _held_out_values(search: Search, peels: Path, folds: list[Bools], state: _St
     for fold in folds:
         rows = np.flatnonzero(state.left)
         learned = np.where(fold[:, None], 0, units).astype(units.dtype)
-        if not learned[rows, 0].any():
-            continue
+        if not learned[rows, 0].any() or not units[fold, int(search.target.binary)].any():
+            continue  # nothing to peel, or nothing to judge by
         part = learned[:, 0].sum(dtype=np.int64) / units[:, 0].sum(dtype=np.int64)
         path = search.peel(learned, rows, search.min_support * part)
         judged = replace(search, target=replace(search.target, units=units[fold]))
         covered = units[fold & ~state.left].sum(axis=0, dtype=np.int64)
         value = judged.value(path.sums_over(units, rows[fold[rows]]), covered)
         at = path.sums[:, 0] / path.sums[0, 0]
-        values += np.interp(share, at[::-1], value[::-1])
-    return values
+        values += np.interp(share, at[::-1], value[::-1]) / len(folds)
+    return (values + search.value(peels.sums, state.covered)) / 2
 
 
 def _best_paste(search: Search, pastes: Path, boxes: list[RankBox], state: _State) -> int:
@@ -285,7 +320,8 @@ class _Record:
         boxes = self.search.ranks.to_boxes(self.path, label, False if label is True else None)
         return Trajectory(
             boxes, target.mass(sums), target.mean(sums), tuple(self.moves), np.array(self.features),
-            np.array(self.parent), chosen, float(target.mass(total)), float(target.mean(total)), target.binary,
+            np.array(self.parent), chosen, float(target.mass(total)), float(target.mean(total)),
+            target.binary,
         )  # fmt: skip
 
 
@@ -293,7 +329,7 @@ def _as_model(
     table: Table, trajectories: list[Trajectory], target: Floats, weight: Floats, binary: bool
 ) -> Boxes:
     """Put the chosen boxes into one list: True and False, or the mean of the rows that each decides."""
-    boxes = chosen_boxes(table, trajectories)
+    boxes = chosen_boxes(table, trajectories, np.array([False, True]), False)
     if binary:
         return boxes
     decided = boxes.apply(table.matrix)
@@ -308,13 +344,13 @@ def _as_model(
     return replace(boxes, labels=np.array(means[:-1], np.float64), default=means[-1], classes=classes)
 
 
-def chosen_boxes(table: Table, trajectories: list[Trajectory], default: Any = False) -> Boxes:
+def chosen_boxes(
+    table: Table, trajectories: Sequence[Trajectory], classes: NDArray[Any], default: Label
+) -> Boxes:
     """Put the chosen box of each trajectory into one list."""
-    if trajectories:
-        return Boxes.concat([trajectory.box() for trajectory in trajectories])
     none = np.zeros((0, len(table.feature_names)))
-    return Boxes(
-        none, none, np.zeros(0, bool), table.feature_names, default, classes=np.array([False, True]),
-        categories=table.categories,
+    empty = Boxes(
+        none, none, classes[:0], table.feature_names, default, classes=classes, categories=table.categories,
         allowed={name: np.zeros((0, len(known)), bool) for name, known in table.categories.items()},
     )  # fmt: skip
+    return Boxes.concat([*(trajectory.box() for trajectory in trajectories), empty])

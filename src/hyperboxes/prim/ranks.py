@@ -34,7 +34,7 @@ class RankBox(NamedTuple):
 
     def copy(self) -> RankBox:
         """Give a copy that kernels may change."""
-        return RankBox(*(part.copy() for part in self))
+        return RankBox(self.low.copy(), self.high.copy(), self.allowed.copy(), self.open.copy())
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,15 @@ class Ranks:
         n_levels = int(self.n_values[self.unordered].sum())
         return RankBox(np.zeros(d, np.int64), self.n_values - 1, np.ones(n_levels, bool), np.ones(d, bool))
 
+    def sole_violations(self, box: RankBox, rows: Ints) -> Ints:
+        """For each row the one feature that keeps it out of a box; -1 if none does, -2 if several do."""
+        return np.asarray(
+            kernels.sole_violations(self.codes, rows, self.n_values, self.unordered, self.first_level, *box)
+        )
+
     def inside(self, box: RankBox, rows: Ints) -> Bools:
         """Tell which of the rows a box holds."""
-        return np.asarray(
-            kernels.inside(self.codes, rows, self.n_values, self.unordered, self.first_level, *box)
-        )
+        return np.asarray(self.sole_violations(box, rows) == -1)
 
     def value(self, feature: int, place: int) -> float:
         """Give a value of a column by its place."""
@@ -139,7 +143,9 @@ class Ranks:
         names = self.table.feature_names
         shape = (len(path), len(names))
         lower, upper = np.full(shape, -np.inf), np.full(shape, np.inf)
-        allowed = {name: np.ones((len(path), len(known)), bool) for name, known in self.table.categories.items()}
+        allowed = {
+            name: np.ones((len(path), len(known)), bool) for name, known in self.table.categories.items()
+        }
         for k, (box, changed) in enumerate(path):
             if changed >= 0:
                 lower[k], upper[k] = lower[k - 1], upper[k - 1]
@@ -186,7 +192,9 @@ def _rank(column: Floats, codes: Int32s) -> tuple[Int32s, bool]:
         place = (np.where(missing, lowest, column) if some else column) - lowest
         place = place.astype(np.int64)
         example = np.full(int(highest - lowest) + 1, -1, np.int64)
-        example[place[~missing] if some else place] = np.flatnonzero(~missing) if some else np.arange(len(column))
+        example[place[~missing] if some else place] = (
+            np.flatnonzero(~missing) if some else np.arange(len(column))
+        )
         present = example >= 0
         codes[:] = (np.cumsum(present) - 1)[place]
         examples = example[present]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +70,8 @@ def _short(units: Ints) -> Units:
     return units.astype(np.int32) if np.abs(units).sum(axis=0).max(initial=0) <= LARGEST_SHORT_SUM else units
 
 
-class Path(NamedTuple):
+@dataclass(frozen=True)
+class Path:
     """A start box and the steps that lead on from it: (feature, what moved, where to).
 
     ``sums`` has the weight and target of the start and of the box after each step, in units. For peels,
@@ -109,7 +109,7 @@ class Search:
     @property
     def total(self) -> Ints:
         """Weight and target of all rows, in units."""
-        return self.target.units.sum(axis=0, dtype=np.int64)
+        return np.asarray(self.target.units.sum(axis=0, dtype=np.int64))
 
     @property
     def base(self) -> float:
@@ -118,23 +118,36 @@ class Search:
         return float(total / mass)
 
     @property
+    def row(self) -> float:
+        """Weight that counts as one row, in units.
+
+        One; but the mean of weights that sum to less than the number of rows, say to 1: they say what rows
+        are worth to each other, not how many there are.
+        """
+        mass = float(self.total[0])
+        n_rows = int(np.count_nonzero(self.target.units[:, 0]))
+        return min(1 / self.target.unit, mass / max(1, n_rows))
+
+    @property
     def min_support(self) -> float:
         """Fewest rows in a box, in units of weight."""
         asked, (mass, positives) = self.settings.min_support, self.total.tolist()
         if asked is not None:
-            return asked * mass if asked < 1 else asked / self.target.unit
+            return float(asked * mass) if asked < 1 else asked * self.row
         enough = positives if self.target.binary else mass
-        return min(LEAST_ROWS / self.target.unit, ENOUGH_POSITIVES * enough)
+        return float(min(LEAST_ROWS * self.row, ENOUGH_POSITIVES * enough))
 
     @property
     def price(self) -> float:
         """What a condition must earn, in the units of the criterion."""
-        asked, (mass, total) = self.settings.condition_price, self.total.tolist()
+        asked, (mass, total) = self.settings.condition_price * self.row, self.total.tolist()
         if self.settings.criterion == "f1":
-            return asked / self.target.unit / (2 * total)
-        if self.settings.criterion == "wracc":
+            return float(asked / (2 * total))
+        if self.settings.criterion == "wracc":  # a row is worth a standard deviation of the target
             weight, sums = self.target.units.astype(np.float64).T
-            return asked / self.target.unit * float(np.sqrt(np.sum(sums**2 / np.maximum(weight, 1)) / mass))
+            return float(
+                asked * np.sqrt(max(0.0, np.sum(sums**2 / np.maximum(weight, 1)) / mass - self.base**2))
+            )
         return 0.0
 
     def value(self, sums: Ints, earlier: Ints) -> Floats:

@@ -18,9 +18,9 @@ class Settings:
     ----------
     objective : {"lenient2", "lenient1", "original", "f1", "wracc", "lift"}
         Which peel comes next: the one that leaves the highest mean (``"original"``, Friedman & Fisher;
-        ``"lift"``, the mean in units of the overall one, chooses the same), whose removal raises the mean most
-        per row (``"lenient1"``) or whose rows have the lowest mean (``"lenient2"``), or that leaves the box of
-        the highest F1 or weighted relative accuracy.
+        ``"lift"``, the mean in units of the overall one, chooses the same), that raises the mean most for
+        each row removed (``"lenient1"``), whose rows have the lowest mean (``"lenient2"``), or that leaves
+        the box of the highest F1 or weighted relative accuracy.
     criterion : {"f1", "wracc", "mean", "peak", "last"}
         Which point of a trajectory becomes the box: the one where the F1 of all boxes so far is highest,
         or their weighted relative accuracy, or the mean; or where the mean first stops rising, as in
@@ -50,12 +50,12 @@ class Settings:
     validation: Validation = "cv"
     n_folds: int = 5
     peel_fraction: float = 0.05
-    paste_fraction: float = 0.01
+    paste_fraction: float = 0.05
     min_support: float | None = None
     max_features: int | None = None
     threshold: float | None = None
     keep_all: bool = False
-    condition_price: float = 0.3
+    condition_price: float = 1.0
 
     def __post_init__(self) -> None:
         for name, kind in (("objective", Objective), ("criterion", Criterion), ("validation", Validation)):

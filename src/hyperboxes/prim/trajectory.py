@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -60,6 +61,28 @@ class Trajectory:
 
     def __len__(self) -> int:
         return len(self.support)
+
+    @staticmethod
+    def concat(parts: Sequence[Trajectory]) -> Trajectory:
+        """Put the points of several searches on the same rows behind each other; the last one's is chosen."""
+        if not parts:
+            raise ValueError("concat needs at least one Trajectory")
+        last, first = parts[-1], np.cumsum([0, *(len(part) for part in parts)])
+        return replace(
+            last,
+            boxes=Boxes.concat([part.boxes for part in parts]),
+            support=np.concatenate([part.support for part in parts]),
+            mean=np.concatenate([part.mean for part in parts]),
+            moves=tuple(move for part in parts for move in part.moves),
+            features=np.concatenate([part.features for part in parts]),
+            parent=np.concatenate(
+                [
+                    np.where(part.parent < 0, -1, part.parent + at)
+                    for part, at in zip(parts, first[:-1], strict=True)
+                ]
+            ),
+            chosen=int(first[-2] + last.chosen),
+        )
 
     # -- figures -----------------------------------------------------------------------------------
 
@@ -206,7 +229,8 @@ class Trajectory:
         _, square = measure(wider, matrix, target**2, weight)
         spread = np.sqrt(np.maximum(square - mean**2, 0.0))
         return {
-            name: _normal_tail(support[0], mean[0] - mean[k], spread[k]) for k, name in enumerate(names, start=1)
+            name: _normal_tail(support[0], mean[0] - mean[k], spread[k])
+            for k, name in enumerate(names, start=1)
         }
 
     def _rows(
