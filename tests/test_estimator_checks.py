@@ -19,9 +19,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hyperboxes import HyperNNClassifier
+from hyperboxes import HyperNNClassifier, PRIMClassifier, PRIMRegressor
 
-ESTIMATORS = [HyperNNClassifier()]
+CLASSIFIERS = [HyperNNClassifier(), PRIMClassifier()]
+ESTIMATORS = [*CLASSIFIERS, PRIMRegressor()]
 
 
 @parametrize_with_checks(ESTIMATORS, xfail_strict=True)
@@ -46,7 +47,7 @@ def _check_omitted(name, estimator):
             check(kind, estimator)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
 @pytest.mark.parametrize(
     "name",
     [

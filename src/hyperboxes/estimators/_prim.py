@@ -100,7 +100,7 @@ class PRIMClassifier(OneVersusRest, BoxClassifier):
         Least precision of a box to be kept.
     keep_all : bool, default=False
         Whether to go on until rows run out, with criteria other than ``"f1"`` and ``"wracc"``.
-    condition_price : float, default=1.0
+    condition_price : float, default=0.7
         What a condition must earn, in rows put right; others are dropped. For ``"f1"`` and ``"wracc"``.
     polish : bool, default=False
         Whether the boxes are then moved to exact optima of a penalised F1, as ``HyperNNClassifier`` does.
@@ -162,7 +162,7 @@ class PRIMClassifier(OneVersusRest, BoxClassifier):
         max_features: int | None = None,
         threshold: float | None = None,
         keep_all: bool = False,
-        condition_price: float = 1.0,
+        condition_price: float = 0.7,
         polish: bool = False,
         uncovered: Literal["auto", "default", "nearest", "reject"] = "auto",
         positive_label: Label | None = None,
@@ -313,7 +313,7 @@ keep_all, condition_price, forbidden_features, categorical_features, random_stat
         max_features: int | None = None,
         threshold: float | None = None,
         keep_all: bool = False,
-        condition_price: float = 1.0,
+        condition_price: float = 0.7,
         forbidden_features: Sequence[str | int] = (),
         categorical_features: Literal["from_dtype"] | Sequence[str | int] | None = "from_dtype",
         random_state: int | np.random.RandomState | None = None,

@@ -55,7 +55,7 @@ class Settings:
     max_features: int | None = None
     threshold: float | None = None
     keep_all: bool = False
-    condition_price: float = 1.0
+    condition_price: float = 0.7
 
     def __post_init__(self) -> None:
         for name, kind in (("objective", Objective), ("criterion", Criterion), ("validation", Validation)):
