@@ -15,7 +15,7 @@ from ..tables import Table, read_table
 from .data import read_target, read_weight
 from .ranks import Bools, Floats, Ints, RankBox, Ranks
 from .search import Path, Search, Target, boxes_of_drops, boxes_of_moves
-from .settings import Settings
+from .settings import Settings, default_settings
 from .trajectory import Trajectory
 
 #: Rows left out that judge a trajectory: no more folds than it takes to have so many.
@@ -59,7 +59,8 @@ def fit_prim(
     n_boxes : int or None
         Most boxes; None for as many as the settings find worth keeping.
     settings : Settings, optional
-        How boxes are peeled, chosen and kept.
+        How boxes are peeled, chosen and kept; by default with the criterion ``"f1"`` for a class and
+        ``"wracc"`` for a number.
     limits : Limits, optional
         Sides that may be closed.
     seed : int
@@ -92,13 +93,14 @@ def fit_prim(
     if not (weight > 0).any():
         raise ValueError("sample_weight is zero everywhere: no row is left to learn from")
     table, target, weight = drop_weightless(table, target, weight)
-    settings = settings or Settings()
+    binary = bool(((target == 0) | (target == 1)).all())
+    settings = settings or default_settings(binary)
     trajectories = cover(
         Ranks.from_table(table), target, weight, n_boxes=n_boxes, settings=settings, limits=limits, seed=seed,
         label=True,
     )  # fmt: skip
-    binary = not numeric and bool(((target == 0) | (target == 1)).all())
-    return PrimFit(_as_model(table, trajectories, target, weight, binary), tuple(trajectories))
+    boxes = _as_model(table, trajectories, target, weight, binary and not numeric)
+    return PrimFit(boxes, tuple(trajectories))
 
 
 def trade_off(
@@ -115,11 +117,12 @@ def trade_off(
     result show what each further feature buys in precision and recall. Parameters are those of ``fit_prim``.
     """
     table = X if isinstance(X, Table) else read_table(X)
-    settings = settings or Settings()
+    target = read_target(y, len(table.matrix))
+    settings = settings or default_settings(bool(((target == 0) | (target == 1)).all()))
 
     def search(max_features: int | None) -> Trajectory | None:
         asked = replace(settings, max_features=max_features)
-        found = fit_prim(table, y, sample_weight=sample_weight, settings=asked, seed=seed).trajectories
+        found = fit_prim(table, target, sample_weight=sample_weight, settings=asked, seed=seed).trajectories
         return found[0] if found else None
 
     free = search(settings.max_features)
@@ -197,17 +200,17 @@ def _next_box(
     if point is None or len(peels) == 1:
         return None
     record = _Record(search)
-    box = record.add(peels, boxes_of_moves(search.ranks, peels, widening=False), "peel", 0)[point]
-    at = point
+    box, at = record.add(peels, boxes_of_moves(search.ranks, peels, widening=False), "peel", 0, point)
     if settings.paste_fraction > 0:
         pastes = search.paste(box, rows)
-        pasted = record.add(pastes, boxes_of_moves(search.ranks, pastes, widening=True), "paste", at)
-        best = _best_paste(search, pastes, pasted, state)
-        box, at = pasted[best], at if best == 0 else len(peels) + best - 1
+        pasted = boxes_of_moves(search.ranks, pastes, widening=True)
+        box, at = record.add(pastes, pasted, "paste", at, _best_paste(search, pastes, pasted, state))
     if search.price > 0:
         drops = search.loosen(box, rows, state.covered)
-        box = record.add(drops, boxes_of_drops(search.ranks, drops), "drop", at)[-1]
-        at = at if len(drops) == 1 else len(record.sums) - 1
+        dropped = boxes_of_drops(search.ranks, drops)
+        box, at = record.add(
+            drops, dropped, "drop", at, int(np.flatnonzero(_reaches(search, drops.sums))[-1])
+        )
     sums = record.sums[at]
     if not _worth_keeping(search, sums, search.n_conditions(box), state):
         return None
@@ -220,8 +223,7 @@ def _next_box(
 def _choose(search: Search, peels: Path, folds: list[Bools], state: _State) -> int | None:
     """Choose a point of the peels by the criterion; None if no mean reaches the threshold."""
     settings = search.settings
-    mean = search.target.mean(peels.sums)
-    allowed = np.ones(len(peels), bool) if settings.threshold is None else mean >= settings.threshold
+    mean, allowed = search.target.mean(peels.sums), _reaches(search, peels.sums)
     if not allowed.any():
         return None
     if settings.criterion == "peak":
@@ -234,6 +236,12 @@ def _choose(search: Search, peels: Path, folds: list[Bools], state: _State) -> i
         _held_out_values(search, peels, folds, state) if folds else search.value(peels.sums, state.covered)
     )
     return int(np.where(allowed, values, -np.inf).argmax())
+
+
+def _reaches(search: Search, sums: Ints) -> Bools:
+    """Tell which boxes have a mean that reaches the threshold."""
+    least = -np.inf if search.settings.threshold is None else search.settings.threshold
+    return np.asarray(search.target.mean(sums) >= least)
 
 
 def _held_out_values(search: Search, peels: Path, folds: list[Bools], state: _State) -> Floats:
@@ -272,7 +280,7 @@ def _worth_keeping(search: Search, sums: Ints, n_conditions: int, state: _State)
     """Tell whether a box improves what there is so far."""
     settings = search.settings
     mean = float(search.target.mean(sums))
-    if n_conditions == 0 or (settings.threshold is not None and mean < settings.threshold):
+    if n_conditions == 0 or not _reaches(search, sums):
         return False
     if settings.criterion in ("f1", "wracc"):
         nothing = np.zeros(2, np.int64)
@@ -294,17 +302,20 @@ class _Record:
         self.features: list[int] = []
         self.parent: list[int] = []
 
-    def add(self, path: Path, boxes: list[RankBox], move: str, parent: int) -> list[RankBox]:
-        """Add the boxes of a path behind a point that is already there; give them back."""
+    def add(
+        self, path: Path, boxes: list[RankBox], move: str, parent: int, chosen: int
+    ) -> tuple[RankBox, int]:
+        """Add the boxes of a path behind a point that is there; give the chosen one and its number."""
         if not self.path:
             self._append(boxes[0], -1, path.sums[0], "start", -1)
+        begin = len(self.path) - 1  # the start of the path is there already
         for k, feature in enumerate(path.steps[:, 0].tolist()):
             came_from = parent if k == 0 else len(self.path) - 1
             # Bounds carry over from the entry before; where that is not the parent, all are new.
             changed = feature if came_from == len(self.path) - 1 else -1
             self._append(boxes[k + 1], changed, path.sums[k + 1], move, came_from)
             self.features[-1] = feature
-        return boxes
+        return boxes[chosen], parent if chosen == 0 else begin + chosen
 
     def _append(self, box: RankBox, changed: int, sums: Ints, move: str, parent: int) -> None:
         self.path.append((box, changed))

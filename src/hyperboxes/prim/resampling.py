@@ -13,7 +13,7 @@ from ..tables import Table, read_table
 from .data import read_target, read_weight
 from .fit import chosen_boxes, cover, drop_weightless
 from .ranks import Ranks
-from .settings import Settings
+from .settings import Settings, default_settings
 from .trajectory import Trajectory
 
 Floats = NDArray[np.float64]
@@ -107,7 +107,7 @@ def resample(
         raise ValueError(f"n_samples must be 1 or more, got {n_samples!r}")
     table, target, weight = drop_weightless(table, target, weight)
     binary = bool(((target == 0) | (target == 1)).all())
-    settings = settings or Settings(criterion="f1" if binary else "wracc")
+    settings = settings or default_settings(binary)
     ranks = Ranks.from_table(table)
     children = np.random.SeedSequence(seed).spawn(n_samples)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,18 +107,18 @@ class Search:
     settings: Settings
     limits: Limits
 
-    @property
+    @cached_property
     def total(self) -> Ints:
         """Weight and target of all rows, in units."""
         return np.asarray(self.target.units.sum(axis=0, dtype=np.int64))
 
-    @property
+    @cached_property
     def base(self) -> float:
         """Mean target of all rows, in units."""
         mass, total = self.total.tolist()
         return float(total / mass)
 
-    @property
+    @cached_property
     def row(self) -> float:
         """Weight that counts as one row, in units.
 
@@ -128,7 +129,7 @@ class Search:
         n_rows = int(np.count_nonzero(self.target.units[:, 0]))
         return min(1 / self.target.unit, mass / max(1, n_rows))
 
-    @property
+    @cached_property
     def min_support(self) -> float:
         """Fewest rows in a box, in units of weight."""
         asked, (mass, positives) = self.settings.min_support, self.total.tolist()
@@ -137,7 +138,7 @@ class Search:
         enough = positives if self.target.binary else mass
         return float(min(LEAST_ROWS * self.row, ENOUGH_POSITIVES * enough))
 
-    @property
+    @cached_property
     def price(self) -> float:
         """What a condition must earn, in the units of the criterion."""
         asked, (mass, total) = self.settings.condition_price * self.row, self.total.tolist()

@@ -79,6 +79,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
+def default_settings(binary: bool) -> Settings:
+    """Give the settings for a class as target, or for a number, which has no F1."""
+    return Settings(criterion="f1" if binary else "wracc")
+
+
 #: The set-up of the published comparison: the defaults of the package it used, in which every box counts
 #: as positive and none may hold less than 5 % of all rows.
 PAPER = Settings(
