@@ -42,6 +42,18 @@ def test_with_more_classes_each_has_boxes_in_one_order_and_answers_obey_them():
     assert shares.sum(axis=1) == pytest.approx(1)
 
 
+def test_where_boxes_of_several_classes_overlap_the_surer_one_comes_first():
+    rng = np.random.default_rng(0)
+    y = np.arange(900) % 3
+    table = rng.normal(size=(900, 3)) + 1.5 * y[:, None]
+    boxes = PRIMClassifier(random_state=0, uncovered="default").fit(table, y).boxes_
+    accuracy = [
+        np.mean(boxes.select(order).predict(table) == y)
+        for order in (np.arange(len(boxes)), np.arange(len(boxes))[::-1])
+    ]
+    assert accuracy[0] > accuracy[1] + 0.01
+
+
 def test_renamed_classes_rename_labels():
     table, y = load_wine(return_X_y=True)
     numbers = PRIMClassifier(random_state=0).fit(table, y)
