@@ -87,6 +87,19 @@ def test_peels_are_those_of_the_slow_loops(objective, block):
         assert (path.sums == [[units[list(rows), k].sum() for k in range(2)] for rows in slow]).all()
 
 
+def test_ties_are_told_apart_by_every_cell_where_targets_have_both_signs():
+    # Targets of a block that sum to zero hide positive ones.
+    rng = np.random.default_rng(0)
+    matrix = np.stack([rng.permutation(400) for _ in range(6)], axis=1).astype(float)
+    target = rng.choice([-1.0, 0.0, 0.0, 1.0], 400)
+    table = Table(matrix, tuple(f"x{j}" for j in range(6)), {}, frozenset())
+    search = search_on(table, target, np.ones(400))
+    path = search.peel(search.target.units, np.arange(400), 5)
+    units = search.target.units
+    slow = reference.peel(columns_of(table), units[:, 0].tolist(), units[:, 1].tolist(), 0.05, 5, "lenient2")
+    assert [set(np.flatnonzero(path.leaves > point).tolist()) for point in range(len(path))] == slow
+
+
 @pytest.mark.parametrize("seed", range(120))
 def test_pastes_are_those_of_the_slow_loops_and_never_lower_the_mean(seed):
     table, target, weight, rng = random_table(seed)

@@ -115,13 +115,17 @@ def _middle(cells, blocks, cell, stop, step):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _reach(cells, blocks, cell, stop, step):  # type: ignore[no-untyped-def]
-    """Weigh the cells up to the first with a positive target."""
+def _reach(cells, blocks, cell, stop, step, by_block):  # type: ignore[no-untyped-def]
+    """Weigh the cells up to the first with a positive target.
+
+    ``by_block``: no target is negative, so a block that sums to zero has none that is positive.
+    """
     entry = 0 if step > 0 else BLOCK - 1
     mass = np.int64(0)
     while (stop - cell) * step >= 0:
         block = cell >> BLOCK_BITS
-        if cell & (BLOCK - 1) == entry and (stop - cell) * step >= BLOCK - 1 and blocks[block, 1] == 0:
+        at_block = by_block and cell & (BLOCK - 1) == entry and (stop - cell) * step >= BLOCK - 1
+        if at_block and blocks[block, 1] == 0:
             mass += blocks[block, 0]
             cell += step * BLOCK
             continue
@@ -145,6 +149,55 @@ def _peel_slice(cells, blocks, begin, n_values, named, low, high, side, need):  
     if side == LOW:
         return _walk(cells, blocks, begin + low, begin + high, 1, need, mass, total)
     return _walk(cells, blocks, begin + high, begin + low, -1, need, mass, total)
+
+
+@inner
+def _best_peel(  # type: ignore[no-untyped-def]
+    cells, blocks, begin, n_values, unordered, named, may_low, may_high, low, high, open_,
+    mass, total, peel_fraction, min_support, objective, base, positives, full, by_block,
+):  # fmt: skip
+    """Find the best peel: (feature, what moves, first cell kept, or level); feature -1 if none is left.
+
+    Of equal ones, the one with the most weight before the next positive target. ``full``: no further
+    feature may be restricted.
+    """
+    need = max(1.0, peel_fraction * mass * NEARLY_ONE)
+    best, farthest = -np.inf, np.int64(0)
+    feature, what, place = -1, 0, 0
+    for j in range(len(n_values)):
+        if open_[j] and full:
+            continue
+        if unordered[j]:
+            if not (may_low[j] and may_high[j]):
+                continue
+            missing = begin[j] + n_values[j]
+            for level in range(n_values[j]):
+                cell = begin[j] + level
+                if cells[cell, 0] == 0:
+                    continue
+                m, s = cells[cell, 0] + cells[missing, 0], cells[cell, 1] + cells[missing, 1]
+                if mass - m < min_support:
+                    continue
+                score = _score(objective, mass, total, m, s, base, positives)
+                if score > best or (score == best and m > farthest):
+                    best, farthest, feature, what, place = score, np.int64(m), j, LEVEL, level
+            continue
+        for side in (LOW, HIGH):
+            if not (may_low[j] if side == LOW else may_high[j]):
+                continue
+            cell, m, s = _peel_slice(
+                cells, blocks, begin[j], n_values[j], named[j], low[j], high[j], side, need
+            )
+            if m == 0 or mass - m < min_support:
+                continue
+            score = _score(objective, mass, total, m, s, base, positives)
+            if score < best:
+                continue
+            end = begin[j] + (high[j] if side == LOW else low[j])
+            far = m + _reach(cells, blocks, cell, end, 1 if side == LOW else -1, by_block)
+            if score > best or far > farthest:
+                best, farthest, feature, what, place = score, far, j, side, cell
+    return feature, what, place
 
 
 @inner
@@ -182,10 +235,11 @@ def peel(  # type: ignore[no-untyped-def]
     cells = np.zeros((begin[-1], 2), weight.dtype)
     blocks = np.zeros((begin[-1] >> BLOCK_BITS, 2), np.int64)
     _add(codes, weight, rows, begin, cells, blocks, 1)
-    mass, total = np.int64(0), np.int64(0)
+    mass, total, by_block = np.int64(0), np.int64(0), True
     for row in rows:
         mass += weight[row, 0]
         total += weight[row, 1]
+        by_block &= weight[row, 1] >= 0
     n_restricted = 0
     for j in range(len(codes)):
         n_restricted += not open_[j]
@@ -195,42 +249,11 @@ def peel(  # type: ignore[no-untyped-def]
     inside, gone = rows.copy(), np.empty_like(rows)
     n_inside = len(inside)
     while True:
-        need = max(1.0, peel_fraction * mass * NEARLY_ONE)
-        best, farthest = -np.inf, np.int64(0)
-        feature, what, place = -1, 0, 0
-        for j in range(len(codes)):
-            if open_[j] and n_restricted >= max_features:
-                continue
-            if unordered[j]:
-                if not (may_low[j] and may_high[j]):
-                    continue
-                missing = begin[j] + n_values[j]
-                for level in range(n_values[j]):
-                    cell = begin[j] + level
-                    if cells[cell, 0] == 0:
-                        continue
-                    m, s = cells[cell, 0] + cells[missing, 0], cells[cell, 1] + cells[missing, 1]
-                    if mass - m < min_support:
-                        continue
-                    score = _score(objective, mass, total, m, s, base, positives)
-                    if score > best or (score == best and m > farthest):
-                        best, farthest, feature, what, place = score, np.int64(m), j, LEVEL, level
-                continue
-            for side in (LOW, HIGH):
-                if not (may_low[j] if side == LOW else may_high[j]):
-                    continue
-                cell, m, s = _peel_slice(
-                    cells, blocks, begin[j], n_values[j], named[j], low[j], high[j], side, need
-                )
-                if m == 0 or mass - m < min_support:
-                    continue
-                score = _score(objective, mass, total, m, s, base, positives)
-                if score < best:
-                    continue
-                end = begin[j] + (high[j] if side == LOW else low[j])
-                far = m + _reach(cells, blocks, cell, end, 1 if side == LOW else -1)
-                if score > best or far > farthest:
-                    best, farthest, feature, what, place = score, far, j, side, cell
+        feature, what, place = _best_peel(
+            cells, blocks, begin, n_values, unordered, named, may_low, may_high, low, high, open_,
+            mass, total, peel_fraction, min_support, objective, base, positives,
+            n_restricted >= max_features, by_block,
+        )  # fmt: skip
         if feature < 0:
             break
         if what == LEVEL:
