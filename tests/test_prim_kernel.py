@@ -87,6 +87,17 @@ def test_peels_are_those_of_the_slow_loops(objective, block):
         assert (path.sums == [[units[list(rows), k].sum() for k in range(2)] for rows in slow]).all()
 
 
+def test_a_cut_lies_in_the_middle_of_the_values_that_only_rows_left_out_have():
+    values = np.arange(100.0)
+    table = Table(values[:, None], ("x",), {}, frozenset())
+    y = ((values >= 10) & (values <= 80)).astype(float)
+    search = search_on(table, y, np.ones(100), peel_fraction=0.1)
+    units = np.where((values % 10 == 0)[:, None], search.target.units, 0).astype(np.int32)
+    path = search.peel(units, np.arange(100), 8)
+    assert path.steps.tolist() == [[0, kernels.LOW, 5], [0, kernels.HIGH, 85]]
+    assert np.flatnonzero(path.leaves > 2).tolist() == list(range(5, 86))
+
+
 def test_ties_are_told_apart_by_every_cell_where_targets_have_both_signs():
     # Targets of a block that sum to zero hide positive ones.
     rng = np.random.default_rng(0)
