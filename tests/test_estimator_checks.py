@@ -66,10 +66,10 @@ def test_check_that_the_generator_omits(estimator, name):
 def _shifted_prior():
     """Overlapping classes, one of them rare in training but not in the test: balancing must help."""
     draw = np.random.default_rng(0)
-    y = np.repeat([0, 1], 400)
-    X = draw.normal(size=(800, 2)) + 1.5 * y[:, None]
-    train = (np.arange(800) % 2 == 0) & ((y == 0) | (np.arange(800) % 20 == 0))
-    test = np.arange(800) % 2 == 1
+    y = np.repeat([0, 1], 2000)
+    X = draw.normal(size=(4000, 2)) + 1.5 * y[:, None]
+    train = (np.arange(4000) % 2 == 0) & ((y == 0) | (np.arange(4000) % 20 == 0))
+    test = np.arange(4000) % 2 == 1
     return X[train], y[train], X[test], y[test]
 
 
