@@ -68,19 +68,31 @@ def _first_cells(n_values):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _add(codes, weight, rows, begin, cells, blocks, sign):  # type: ignore[no-untyped-def]
-    """Add rows to the counts, or take them out."""
+def _count(codes, weight, rows, begin, cells, blocks):  # type: ignore[no-untyped-def]
+    """Count rows, cell by cell and then block by block."""
     for j in range(len(codes)):
         column = codes[j]
         for row in rows:
-            w, s = weight[row, 0], weight[row, 1]
-            if w == 0:
-                continue
             cell = begin[j] + column[row]
-            cells[cell, 0] += sign * w
-            cells[cell, 1] += sign * s
-            blocks[cell >> BLOCK_BITS, 0] += sign * w
-            blocks[cell >> BLOCK_BITS, 1] += sign * s
+            cells[cell, 0] += weight[row, 0]
+            cells[cell, 1] += weight[row, 1]
+    for cell in range(len(cells)):
+        blocks[cell >> BLOCK_BITS, 0] += cells[cell, 0]
+        blocks[cell >> BLOCK_BITS, 1] += cells[cell, 1]
+
+
+@inner
+def _take_out(codes, rows, weight, begin, cells, blocks):  # type: ignore[no-untyped-def]
+    """Take rows out of the counts; ``weight`` lies in their order."""
+    for j in range(len(codes)):
+        column = codes[j]
+        for i in range(len(rows)):
+            w, s = weight[i, 0], weight[i, 1]
+            cell = begin[j] + column[rows[i]]
+            cells[cell, 0] -= w
+            cells[cell, 1] -= s
+            blocks[cell >> BLOCK_BITS, 0] -= w
+            blocks[cell >> BLOCK_BITS, 1] -= s
 
 
 @inner
@@ -234,7 +246,7 @@ def peel(  # type: ignore[no-untyped-def]
     begin = _first_cells(n_values)
     cells = np.zeros((begin[-1], 2), weight.dtype)
     blocks = np.zeros((begin[-1] >> BLOCK_BITS, 2), np.int64)
-    _add(codes, weight, rows, begin, cells, blocks, 1)
+    _count(codes, weight, rows, begin, cells, blocks)
     mass, total, by_block = np.int64(0), np.int64(0), True
     for row in rows:
         mass += weight[row, 0]
@@ -246,7 +258,7 @@ def peel(  # type: ignore[no-untyped-def]
     steps, sums = np.empty((64, 3), np.int64), np.empty((65, 2), np.int64)
     sums[0] = mass, total
     n_steps = 0
-    inside, gone = rows.copy(), np.empty_like(rows)
+    inside, gone, gone_weight = rows.copy(), np.empty_like(rows), np.empty((len(rows), 2), weight.dtype)
     n_inside = len(inside)
     while True:
         feature, what, place = _best_peel(
@@ -281,14 +293,16 @@ def peel(  # type: ignore[no-untyped-def]
             ):  # fmt: skip
                 inside[n_kept] = row
                 n_kept += 1
-            else:
+                continue
+            leaves[row] = n_steps
+            if weight[row, 0] > 0:
                 gone[n_gone] = row
-                n_gone += 1
-                leaves[row] = n_steps
+                gone_weight[n_gone] = weight[row]
                 mass -= weight[row, 0]
                 total -= weight[row, 1]
+                n_gone += 1
         n_inside = n_kept
-        _add(codes, weight, gone[:n_gone], begin, cells, blocks, -1)
+        _take_out(codes, gone[:n_gone], gone_weight[:n_gone], begin, cells, blocks)
         steps[n_steps - 1] = feature, what, place
         sums[n_steps] = mass, total
     for i in range(n_inside):

@@ -23,6 +23,8 @@ Bools = NDArray[np.bool_]
 COLUMNS_AT_ONCE = 8
 #: Integer columns are ranked by counting if their range is at most this many times the number of rows.
 COUNTED_RANGE = 4
+#: Cells that are looked at first to tell whether a column holds integers.
+FIRST_LOOK = 64
 
 
 class RankBox(NamedTuple):
@@ -181,9 +183,11 @@ class Ranks:
 
 def _rank(column: Floats, codes: Int32s) -> tuple[Int32s, bool]:
     """Rank one column into ``codes``; give a row for each value, and whether all are integers."""
-    known = column[~np.isnan(column)]
-    integer = bool(len(known)) and bool((known == np.rint(known)).all())
-    if integer and len(known) == len(column) and np.ptp(known) <= COUNTED_RANGE * len(column):
+    missing = np.isnan(column)
+    known = column[~missing] if missing.any() else column
+    few = known[:FIRST_LOOK]  # enough to tell most columns that are not of integers
+    integer = bool(len(few)) and bool((few == np.rint(few)).all()) and bool((known == np.rint(known)).all())
+    if integer and known is column and np.ptp(column) <= COUNTED_RANGE * len(column):
         return _rank_by_counting(column, codes), integer
     examples = np.empty(len(column), np.int32)
     return examples[: rank(column, np.argsort(column), codes, examples)].copy(), integer
