@@ -95,7 +95,7 @@ def speed(peers: list[str]) -> bool:
     """Compare with peers, each in a process of its own; the bars are about seconds by the clock."""
     held = True
     print(
-        f"one box, ours the median of {REPEATS} runs; load {os.getloadavg()[0]:.1f}: on a busy machine the clock"
+        f"one box, ours the median of {REPEATS}; load {os.getloadavg()[0]:.1f}: on a busy machine the clock"
     )
     print("says little, and the processor's seconds, of all threads together, are the fairer measure")
     print(
