@@ -19,9 +19,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hyperboxes import HyperNNClassifier
+from hyperboxes import HyperNNClassifier, PRIMClassifier, PRIMRegressor
 
-ESTIMATORS = [HyperNNClassifier()]
+CLASSIFIERS = [HyperNNClassifier(), PRIMClassifier()]
+ESTIMATORS = [*CLASSIFIERS, PRIMRegressor()]
 
 
 @parametrize_with_checks(ESTIMATORS, xfail_strict=True)
@@ -46,7 +47,7 @@ def _check_omitted(name, estimator):
             check(kind, estimator)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
 @pytest.mark.parametrize(
     "name",
     [
@@ -65,10 +66,10 @@ def test_check_that_the_generator_omits(estimator, name):
 def _shifted_prior():
     """Overlapping classes, one of them rare in training but not in the test: balancing must help."""
     draw = np.random.default_rng(0)
-    y = np.repeat([0, 1], 400)
-    X = draw.normal(size=(800, 2)) + 1.5 * y[:, None]
-    train = (np.arange(800) % 2 == 0) & ((y == 0) | (np.arange(800) % 20 == 0))
-    test = np.arange(800) % 2 == 1
+    y = np.repeat([0, 1], 2000)
+    X = draw.normal(size=(4000, 2)) + 1.5 * y[:, None]
+    train = (np.arange(4000) % 2 == 0) & ((y == 0) | (np.arange(4000) % 20 == 0))
+    test = np.arange(4000) % 2 == 1
     return X[train], y[train], X[test], y[test]
 
 

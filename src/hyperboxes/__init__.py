@@ -13,6 +13,8 @@ _HOMES = {
     "Condition": "conditions",
     "HyperNNClassifier": "estimators",
     "ModelFormatError": "model_file",
+    "PRIMClassifier": "estimators",
+    "PRIMRegressor": "estimators",
     "read_model": "model_file",
     "write_model": "model_file",
 }
@@ -22,6 +24,8 @@ __all__ = [
     "Condition",
     "HyperNNClassifier",
     "ModelFormatError",
+    "PRIMClassifier",
+    "PRIMRegressor",
     "__version__",
     "read_model",
     "write_model",
@@ -30,7 +34,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .boxes import Boxes
     from .conditions import Condition
-    from .estimators import HyperNNClassifier
+    from .estimators import HyperNNClassifier, PRIMClassifier, PRIMRegressor
     from .model_file import ModelFormatError, read_model, write_model
 
 

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from ._base import BoxClassifier
 from ._hypernn import HyperNNClassifier
+from ._prim import PRIMClassifier, PRIMRegressor
 
-__all__ = ["BoxClassifier", "HyperNNClassifier"]
+__all__ = ["BoxClassifier", "HyperNNClassifier", "PRIMClassifier", "PRIMRegressor"]

@@ -30,14 +30,87 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class BoxClassifier(ClassifierMixin, BaseEstimator):
+class BoxEstimator(BaseEstimator):
+    """Base of all estimators: checks tables, and tells which box a row is in.
+
+    A subclass has the parameter ``categorical_features`` and, once fitted, ``boxes_`` and ``_scale``.
+    """
+
+    categorical_features: Any
+
+    def apply(self, X: ArrayLike) -> Ints:
+        """Give the box that contains and decides each row, -1 for a row in no box."""
+        matrix = self._matrix(X)
+        return self.boxes_.apply(matrix)
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Explain one row: the rule that decided, the distance to each bound, the smallest changes.
+
+        Parameters
+        ----------
+        x : frame of one row, or array-like of shape (n_features,) or (1, n_features)
+            The row.
+        """
+        check_is_fitted(self)
+        return explain(self.boxes_, x, self._scale)
+
+    def membership(self, X: ArrayLike, temperature: float = 0.1) -> Floats:
+        """Give graded memberships in the boxes, shape (n_samples, n_boxes).
+
+        The paper's formula, the product of two sigmoids of the least distance to a lower and to an upper
+        bound, with distances in standard deviations: above 1/4 inside, falling with the distance outside.
+        Only restricted features count; a missing value in one gives zero.
+        """
+        matrix = self._matrix(X).astype(np.float64)
+        return _membership(self.boxes_, matrix, self._scale, temperature)
+
+    def _matrix(self, X: ArrayLike) -> NDArray[Any]:
+        """Check a table against the fitted one and give its numbers."""
+        check_is_fitted(self)
+        validate_data(self, X if as_frame(X) is not None else as_array(X), skip_check_array=True, reset=False)
+        matrix = to_matrix(X, self.boxes_.feature_names, self.boxes_.categories, positions=False)
+        if not len(matrix):
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape={matrix.shape}) while a minimum of 1 is required."
+            )
+        return matrix
+
+    def _check_table(self, X: ArrayLike, *, reset: bool, least_rows: int) -> Table:
+        frame = as_frame(X)
+        shape = frame.shape if frame is not None else as_array(X).shape
+        for count, kind, least in ((shape[0], "sample", least_rows), (shape[1], "feature", 1)):
+            if count < least:
+                raise ValueError(
+                    f"Found array with {count} {kind}(s) (shape={shape}) while a minimum of {least} "
+                    f"is required by {type(self).__name__}."
+                )
+        if frame is not None:
+            # Before scikit-learn's own check, which does not name the column that is wrong.
+            table = read_table(X, self.categorical_features)
+            validate_data(self, X, skip_check_array=True, reset=reset)
+        else:
+            validate_data(self, as_array(X), skip_check_array=True, reset=reset)
+            table = read_table(X, self.categorical_features)
+        for name, column in zip(table.feature_names, table.matrix.T, strict=True):
+            if np.isnan(column[0]) and np.isnan(column).all():
+                warnings.warn(
+                    f"column {name!r} holds no value at all and is not used", UserWarning, stacklevel=4
+                )
+        return table
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class BoxClassifier(ClassifierMixin, BoxEstimator):
     """Base of the classifiers: checks tables and labels, and answers from ``boxes_``.
 
     A subclass implements ``_fit_boxes`` and has the parameters ``class_weight`` and
     ``categorical_features``.
     """
 
-    categorical_features: Any
     class_weight: Any
 
     @abstractmethod
@@ -99,32 +172,6 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
         matrix = self._matrix(X)
         return self.boxes_.shares[self.boxes_.decide(matrix)]
 
-    def apply(self, X: ArrayLike) -> Ints:
-        """Give the box that contains and decides each row, -1 for a row in no box."""
-        matrix = self._matrix(X)
-        return self.boxes_.apply(matrix)
-
-    def explain(self, x: ArrayLike) -> Explanation:
-        """Explain one row: the rule that decided, the distance to each bound, the smallest changes.
-
-        Parameters
-        ----------
-        x : frame of one row, or array-like of shape (n_features,) or (1, n_features)
-            The row.
-        """
-        check_is_fitted(self)
-        return explain(self.boxes_, x, self._scale)
-
-    def membership(self, X: ArrayLike, temperature: float = 0.1) -> Floats:
-        """Give graded memberships in the boxes, shape (n_samples, n_boxes).
-
-        The paper's formula, the product of two sigmoids of the least distance to a lower and to an upper
-        bound, with distances in standard deviations: above 1/4 inside, falling with the distance outside.
-        Only restricted features count; a missing value in one gives zero.
-        """
-        matrix = self._matrix(X).astype(np.float64)
-        return _membership(self.boxes_, matrix, self._scale, temperature)
-
     def _answers(self) -> NDArray[Any]:
         """Labels of the boxes and, last, the default's, as ``classes_`` has them."""
         place = {label: index for index, label in enumerate(self.boxes_.classes.tolist())}
@@ -134,17 +181,6 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
         return np.append(votes, self.classes_[place[self.boxes_.default]])
 
     # -- checks ------------------------------------------------------------------------------------
-
-    def _matrix(self, X: ArrayLike) -> NDArray[Any]:
-        """Check a table against the fitted one and give its numbers."""
-        check_is_fitted(self)
-        validate_data(self, X if as_frame(X) is not None else as_array(X), skip_check_array=True, reset=False)
-        matrix = to_matrix(X, self.boxes_.feature_names, self.boxes_.categories, positions=False)
-        if not len(matrix):
-            raise ValueError(
-                f"Found array with 0 sample(s) (shape={matrix.shape}) while a minimum of 1 is required."
-            )
-        return matrix
 
     def _check_training_data(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, *,
@@ -194,34 +230,6 @@ class BoxClassifier(ClassifierMixin, BaseEstimator):
         else:
             factors[present] = compute_class_weight(asked, classes=present, y=classes, sample_weight=weight)
         return weight * factors[classes]
-
-    def _check_table(self, X: ArrayLike, *, reset: bool, least_rows: int) -> Table:
-        frame = as_frame(X)
-        shape = frame.shape if frame is not None else as_array(X).shape
-        for count, kind, least in ((shape[0], "sample", least_rows), (shape[1], "feature", 1)):
-            if count < least:
-                raise ValueError(
-                    f"Found array with {count} {kind}(s) (shape={shape}) while a minimum of {least} "
-                    f"is required by {type(self).__name__}."
-                )
-        if frame is not None:
-            # Before scikit-learn's own check, which does not name the column that is wrong.
-            table = read_table(X, self.categorical_features)
-            validate_data(self, X, skip_check_array=True, reset=reset)
-        else:
-            validate_data(self, as_array(X), skip_check_array=True, reset=reset)
-            table = read_table(X, self.categorical_features)
-        for name, column in zip(table.feature_names, table.matrix.T, strict=True):
-            if np.isnan(column[0]) and np.isnan(column).all():
-                warnings.warn(
-                    f"column {name!r} holds no value at all and is not used", UserWarning, stacklevel=4
-                )
-        return table
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _check_labels(y: ArrayLike) -> NDArray[Any]:

@@ -18,11 +18,12 @@ from ..boxes import Boxes, Label
 from ..crisp import Limits
 from ..nn.fit import fit_hypernn
 from ..nn.settings import Settings
-from ..scaling import power_of_two_scale, standardise
+from ..scaling import standardise
 from ..tables import Table
 from ._base import BoxClassifier
 from ._constraints import read_limits
 from ._memory import Memory
+from ._one_versus_rest import OneVersusRest
 from ._soft import SoftNetwork, import_network
 
 Floats = NDArray[np.float64]
@@ -31,7 +32,7 @@ Ints = NDArray[np.int64]
 MEMORY_ROWS = 20_000
 
 
-class HyperNNClassifier(BoxClassifier):
+class HyperNNClassifier(OneVersusRest, BoxClassifier):
     """Classifier made of a few axis-aligned boxes, learned end to end.
 
     Soft boxes are trained by gradient from several starts, then become crisp, are moved to exact optima
@@ -240,10 +241,6 @@ class HyperNNClassifier(BoxClassifier):
             seed=seed,
         )
 
-    def _plain_labels(self) -> NDArray[Any]:
-        """Class labels as Boxes takes them."""
-        return np.array(self.classes_.tolist())
-
     def _settings(self) -> Settings:
         settings = self.recipe if isinstance(self.recipe, Settings) else Settings()
         if self.recipe == "paper":
@@ -262,32 +259,6 @@ class HyperNNClassifier(BoxClassifier):
             "min_support": float(self.min_support),
         }
         return replace(settings, **{name: value for name, value in asked.items() if value is not None})
-
-    def _narrow_labels(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """With a positive label among more than two, merge the other classes."""
-        if self.positive_label is None:
-            return labels
-        found = np.unique(labels)
-        if self.positive_label not in found.tolist():
-            raise ValueError(
-                f"positive_label {self.positive_label!r} is not among the classes {found.tolist()}"
-            )
-        if len(found) <= 2:
-            return labels
-        if labels.dtype.kind != "U":
-            raise ValueError(
-                f"y has {len(found)} classes; to describe one against the rest, "
-                f"pass y == {self.positive_label!r}"
-            )
-        return np.where(labels == self.positive_label, self.positive_label, f"not {self.positive_label}")
-
-    def _described(self) -> list[int]:
-        """Classes that get boxes: one of two, unless rows in no box need every class described."""
-        if len(self.classes_) > 2 or self.uncovered in ("nearest", "reject"):
-            return list(range(len(self.classes_)))
-        if self.positive_label is not None:
-            return [int(np.flatnonzero(self.classes_ == self.positive_label)[0])]
-        return [len(self.classes_) - 1]
 
     def _targets(self) -> dict[int, int | str]:
         described = self._described()
@@ -340,30 +311,6 @@ class HyperNNClassifier(BoxClassifier):
             frozen[np.asarray(self.frozen, dtype=np.int64)] = True
         kept = given.select(frozen) if frozen.any() else None
         return (given.select(~frozen) if not frozen.all() else None), kept
-
-    def _with_uncovered(self, boxes: Boxes, table: Table, classes: Ints, weight: Floats) -> Boxes:
-        """Set what rows in no box get."""
-        labels = self._plain_labels()
-        rule = self.uncovered
-        if rule == "auto":
-            rule = "nearest" if len(self.classes_) > 2 else "default"
-        if rule == "reject":
-            return replace(boxes, default=None, uncovered="default", scale=None)
-        outside = boxes.apply(table.matrix) < 0
-        shares = np.bincount(
-            classes,
-            weights=weight * (outside if (weight * outside).sum() > 0 else 1.0),
-            minlength=len(labels),
-        )
-        described = self._described()
-        if len(labels) == 2 and len(described) == 1:
-            shares[described[0]] = -1.0  # the boxes already say all there is to say about this class
-        default = labels[int(shares.argmax())].item()
-        if rule == "nearest" and boxes.n_boxes:
-            return replace(
-                boxes, default=default, uncovered="nearest", scale=power_of_two_scale(table, weight)
-            )
-        return replace(boxes, default=default, uncovered="default", scale=None)
 
     # -- the soft decision -------------------------------------------------------------------------
 
