@@ -19,9 +19,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hyperboxes import HyperNNClassifier
+from hyperboxes import FMMClassifier, HyperNNClassifier, RandomHyperboxesClassifier
+from hyperboxes.fmm import VARIANTS
 
-ESTIMATORS = [HyperNNClassifier()]
+ESTIMATORS = [
+    HyperNNClassifier(),
+    *(FMMClassifier(variant) for variant in VARIANTS),
+    RandomHyperboxesClassifier(n_estimators=10),
+]
 
 
 @parametrize_with_checks(ESTIMATORS, xfail_strict=True)

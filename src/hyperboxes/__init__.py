@@ -11,8 +11,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "Boxes": "boxes",
     "Condition": "conditions",
+    "FMMClassifier": "estimators",
     "HyperNNClassifier": "estimators",
     "ModelFormatError": "model_file",
+    "RandomHyperboxesClassifier": "estimators",
     "read_model": "model_file",
     "write_model": "model_file",
 }
@@ -20,8 +22,10 @@ _HOMES = {
 __all__ = [
     "Boxes",
     "Condition",
+    "FMMClassifier",
     "HyperNNClassifier",
     "ModelFormatError",
+    "RandomHyperboxesClassifier",
     "__version__",
     "read_model",
     "write_model",
@@ -30,7 +34,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .boxes import Boxes
     from .conditions import Condition
-    from .estimators import HyperNNClassifier
+    from .estimators import FMMClassifier, HyperNNClassifier, RandomHyperboxesClassifier
     from .model_file import ModelFormatError, read_model, write_model
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._base import BoxClassifier
+from ._fmm import FMMClassifier, RandomHyperboxesClassifier
 from ._hypernn import HyperNNClassifier
 
-__all__ = ["BoxClassifier", "HyperNNClassifier"]
+__all__ = ["BoxClassifier", "FMMClassifier", "HyperNNClassifier", "RandomHyperboxesClassifier"]

@@ -71,7 +71,7 @@ class Space:
         """Give what the kernels need, features in order."""
         unit, sensitivity = self.unit[self.order], self.sensitivity[self.order]
         cap = np.minimum(1.0, sensitivity) if average else np.ones(len(unit))
-        return Measure(average, sensitivity * unit, cap, unit)
+        return Measure(average, sensitivity * unit, cap, unit, self.order)
 
 
 class Network:
@@ -99,7 +99,15 @@ class Network:
         done = 0
         while done < len(low):
             done = kernels.present(
-                low, high, rows.classes, rows.weight, done, measure, rules, self._reach(max_width), self._shelves
+                low,
+                high,
+                rows.classes,
+                rows.weight,
+                done,
+                measure,
+                rules,
+                self._reach(max_width),
+                self._shelves,
             )
             if done < len(low):
                 self._shelves = _with_room(self._shelves, len(self._shelves.size))
@@ -131,7 +139,16 @@ class Network:
         place, labels = self._slots(), self.labels
         rules = self._rules(0.0)
         kernels.prune(
-            low, high, rows.classes, rows.weight, float(price), labels, place, self._measure, rules, self._shelves
+            low,
+            high,
+            rows.classes,
+            rows.weight,
+            float(price),
+            labels,
+            place,
+            self._measure,
+            rules,
+            self._shelves,
         )
         self._refill(*self._bounds())
 
@@ -151,7 +168,7 @@ class Network:
     def copy(self) -> Network:
         """Give a network that learns on its own."""
         other = Network(self.variant, self.space)
-        other._shelves = Shelves(*(part.copy() for part in self._shelves))
+        other._shelves = _with_room(self._shelves, 0)
         return other
 
     def rank_by_weight(self) -> None:
@@ -264,7 +281,12 @@ class Network:
 
     def _bounds(self) -> tuple[Floats, Floats, Ints, Floats]:
         slots, shelves = self._slots(), self._shelves
-        return shelves.lower[slots], shelves.upper[slots], shelves.label[slots // SHELF], shelves.weight[slots]
+        return (
+            shelves.lower[slots],
+            shelves.upper[slots],
+            shelves.label[slots // SHELF],
+            shelves.weight[slots],
+        )
 
     def _refill(self, lower: Floats, upper: Floats, labels: Ints, weight: Floats) -> None:
         """Replace all boxes, ranked as they come."""
@@ -301,7 +323,10 @@ def _empty_shelves(n_shelves: int, n_features: int) -> Shelves:
 
 
 def _with_room(shelves: Shelves, more: int) -> Shelves:
-    """Give the same shelves with empty ones behind them."""
+    """Copy shelves, with empty ones behind them."""
     empty = _empty_shelves(more, shelves.lower.shape[1])
-    grown = [np.concatenate([old, new]) for old, new in zip(shelves[:-1], empty[:-1], strict=True)]
-    return Shelves(*grown, shelves.state)
+    grown = {
+        name: np.concatenate([old, new])
+        for name, old, new in zip(Shelves._fields[:-1], shelves, empty, strict=False)
+    }
+    return Shelves(state=shelves.state.copy(), **grown)

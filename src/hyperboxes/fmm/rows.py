@@ -25,7 +25,7 @@ class Rows(NamedTuple):
 
     def take(self, index: Ints | NDArray[np.bool_]) -> Rows:
         """Give some of the rows, in the given order."""
-        return Rows(*(part[index] for part in self))
+        return Rows(self.low[index], self.high[index], self.classes[index], self.weight[index])
 
 
 def intervals(lower: Floats, upper: Floats | None = None) -> tuple[Floats, Floats]:
@@ -51,12 +51,20 @@ def shuffled(rows: Rows, seed: int) -> Rows:
     return rows.take(index)._replace(weight=weight).take(drawn)
 
 
+def some_of_each_class(
+    classes: Ints, share: float, draw: np.random.Generator, least: int = 0
+) -> NDArray[np.bool_]:
+    """Mark a share of the rows of each class, drawn at random; at least ``least``."""
+    drawn = draw.permutation(len(classes))
+    chosen = np.zeros(len(classes), bool)
+    for label in np.unique(classes):
+        own = drawn[classes[drawn] == label]
+        chosen[own[: max(least, int(share * len(own)))]] = True
+    return chosen
+
+
 def hold_out(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows]:
-    """Split off a share of each class, drawn at random; the others keep their order."""
+    """Split off a share of each class, drawn at random; all rows keep their order."""
     share = min(share, MAX_HELD_OUT / max(len(rows.classes), 1))
-    place = np.random.default_rng(seed).permutation(len(rows.classes))
-    held = np.zeros(len(rows.classes), bool)
-    for label in np.unique(rows.classes):
-        own = place[rows.classes[place] == label]
-        held[own[: int(share * len(own))]] = True
+    held = some_of_each_class(rows.classes, share, np.random.default_rng(seed))
     return rows.take(~held), rows.take(held)

@@ -59,13 +59,15 @@ class Shelves(NamedTuple):
 class Measure(NamedTuple):
     """How distances count: ``slope`` per unit of a gap, up to ``cap`` for a side; ``unit`` is one over range.
 
-    ``average`` adds the features up, as Simpson does; else the worst one counts, as in general FMM.
+    ``average`` adds the features up, as Simpson does; else the worst one counts, as in general FMM. Features
+    need not lie as in the table: ``column`` tells where each comes from.
     """
 
     average: bool
     slope: NDArray[np.float64]
     cap: NDArray[np.float64]
     unit: NDArray[np.float64]
+    column: NDArray[np.int64]
 
 
 class Rules(NamedTuple):
@@ -168,10 +170,10 @@ def _stretch(low, high, lower, upper, to_lower, to_upper):  # type: ignore[no-un
 @inner
 def _tells_more(low, lower):  # type: ignore[no-untyped-def]
     """Tell whether a row knows a feature that a box knows nothing of."""
+    more = False
     for j in range(len(low)):
-        if np.isinf(lower[j]) and not np.isinf(low[j]):
-            return True
-    return False
+        more |= np.isinf(lower[j]) and not np.isinf(low[j])
+    return more
 
 
 @inner
@@ -191,7 +193,7 @@ def _fits(rules, unit, lower, upper):  # type: ignore[no-untyped-def]
 
 @inner
 def _meeting(lower, upper, others_lower, others_upper, first, last, labels, label, out):  # type: ignore[no-untyped-def]
-    """List which of the boxes first:last, those of class ``label`` aside, share a point with a box; count them."""
+    """List and count the boxes of first:last, but for those of class ``label``, that meet a box."""
     n_features, found = len(lower), 0
     for k in range(first, last):
         if labels[k] == label:
@@ -253,11 +255,11 @@ def _case(v, w, other_v, other_w, contraction):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _contract(lower, upper, other_lower, other_upper, high, contraction):  # type: ignore[no-untyped-def]
+def _contract(lower, upper, other_lower, other_upper, high, column, contraction):  # type: ignore[no-untyped-def]
     """Part two boxes along the feature of the shortest overlap, if they overlap in all; tell whether.
 
-    ``high`` is the row that the first box was just stretched to: where both boxes span the same interval, it
-    tells which side moved.
+    Of equally short ones, the table's first. ``high`` is the row that the first box was just stretched to:
+    where both boxes span the same interval, it tells which side moved.
     """
     shortest, feature, chosen = np.inf, -1, 0
     for j in range(len(lower)):
@@ -266,7 +268,7 @@ def _contract(lower, upper, other_lower, other_upper, high, contraction):  # typ
         case, length = _case(lower[j], upper[j], other_lower[j], other_upper[j], contraction)
         if case == 0:
             return False
-        if length < shortest:
+        if length < shortest or (length == shortest and column[j] < column[feature]):
             shortest, feature, chosen = length, j, case
     if feature < 0:
         return False
@@ -289,7 +291,7 @@ def _contract(lower, upper, other_lower, other_upper, high, contraction):  # typ
 
 
 @inner
-def _settle(box, high, contraction, shelves, near, found):  # type: ignore[no-untyped-def]
+def _settle(box, high, column, contraction, shelves, near, found):  # type: ignore[no-untyped-def]
     """Contract a stretched box and those of other classes that it overlaps, oldest first."""
     lower, upper = shelves.lower[box], shelves.upper[box]
     n_near = _meeting(
@@ -306,7 +308,7 @@ def _settle(box, high, contraction, shelves, near, found):  # type: ignore[no-un
     # All are found before any is contracted: contraction never adds one.
     overlapping = found[:n_found]
     for k in overlapping[np.argsort(shelves.rank[overlapping])]:
-        if _contract(lower, upper, shelves.lower[k], shelves.upper[k], high, contraction):
+        if _contract(lower, upper, shelves.lower[k], shelves.upper[k], high, column, contraction):
             shelves.state[CHANGED] += 1
 
 
@@ -440,7 +442,7 @@ def _scratch(shelves):  # type: ignore[no-untyped-def]
 
 @inner
 def _bound_shelves(measure, low, high, label, shelves, bounds):  # type: ignore[no-untyped-def]
-    """Bound the deficits on each shelf of a class (all if -1) from below; give the nearest shelf, -1 if none."""
+    """Bound the deficits on each shelf of a class, or of all (-1), from below; give the nearest shelf."""
     used = shelves.state[USED]
     _scan(
         measure, low, high, shelves.outer_lower, shelves.outer_upper, 0, used,
@@ -510,16 +512,17 @@ def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, sh
             return i
         low, high = rows_low[i], rows_high[i]
         home = _bound_shelves(measure, low, high, label[i], shelves, scratch.bounds)
-        box, deficit = _search(
-            measure, rules, low, high, label[i], reach, False, -1, shelves, home, scratch
-        )
+        box, deficit = _search(measure, rules, low, high, label[i], reach, False, -1, shelves, home, scratch)
         if box < 0 and not rules.winner_only:
             box, deficit = _search(
                 measure, rules, low, high, label[i], limit, True, -1, shelves, home, scratch
             )
-        elif box >= 0 and deficit > 0:
-            if not _can_take(measure, rules, low, high, box, label[i], shelves, scratch):
-                box = -1
+        elif (
+            deficit > 0
+            and box >= 0
+            and not _can_take(measure, rules, low, high, box, label[i], shelves, scratch)
+        ):
+            box = -1
         if box < 0:
             rank = shelves.state[BORN]
             shelves.state[BORN] += 1
@@ -531,8 +534,8 @@ def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, sh
             shelves.lower[box], shelves.upper[box] = scratch.lower, scratch.upper
             _enclose(shelves, box // SHELF, box)
             shelves.state[CHANGED] += 1
-            if rules.contraction != NO_CONTRACTION:
-                _settle(box, high, rules.contraction, shelves, scratch.near, scratch.found)
+            if rules.contraction != NO_CONTRACTION and deficit > 0:
+                _settle(box, high, measure.column, rules.contraction, shelves, scratch.near, scratch.found)
     return len(rows_low)
 
 
@@ -636,11 +639,12 @@ def _earned(label, first, second, truth):  # type: ignore[no-untyped-def]
 
 @kernel
 def prune(low, high, truth, weight, price, label, place, measure, rules, shelves):  # type: ignore[no-untyped-def]
-    """Drop boxes, one by one, that earn no more than ``price``; a class keeps its last box.
+    """Drop boxes, one by one, that earn no more than ``price``.
 
     A box earns the rows it puts right less those that the next box would put right in its place.
     ``label`` and ``place`` give the class and the slot of each box by rank; dropped ones get the slot -1.
-    The box that earns least goes first; of several, the one of fewest training rows.
+    The box that earns least goes first; of several, the one of fewest training rows. One box stays, and one
+    of each class that has no rows here to speak for it.
     """
     n, n_boxes = len(low), len(place)
     scratch = _scratch(shelves)
@@ -650,10 +654,12 @@ def prune(low, high, truth, weight, price, label, place, measure, rules, shelves
     for box in range(n_boxes):
         left[label[box]] += 1
     for i in range(n):
+        if truth[i] < len(left):
+            left[truth[i]] = n_boxes + 1  # never down to one
         first[i], _ = _best(measure, rules, low[i], high[i], -1, -1, shelves, scratch)
         second[i], _ = _best(measure, rules, low[i], high[i], -1, first[i], shelves, scratch)
         earned[first[i]] += weight[i] * _earned(label, first[i], second[i], truth[i])
-    while True:
+    for _ in range(n_boxes - 1):
         drop = -1
         for box in range(n_boxes):
             if place[box] < 0 or earned[box] > price or left[label[box]] == 1:
