@@ -51,7 +51,7 @@ def _check_omitted(name, estimator):
             check(kind, estimator)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", [HyperNNClassifier(), FMMClassifier()])
 @pytest.mark.parametrize(
     "name",
     [
