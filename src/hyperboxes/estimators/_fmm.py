@@ -20,7 +20,7 @@ from ..fmm.rows import informative, shuffled, some_of_each_class
 from ..kernels._threads import run
 from ..scaling import standardise
 from ..tables import Table, to_matrix
-from ._base import BoxClassifier, _counts
+from ._base import BoxClassifier
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -136,20 +136,25 @@ class _FuzzyClassifier(BoxClassifier):
         scale[list(self._columns.places)] = 1.0
         return scale
 
-    def _describe(self, boxes: Boxes, table: Table, classes: Ints, weight: Floats) -> Self:
-        """Set the default class, count training rows by box, and say how often the boxes alone answer."""
-        counts = _counts(boxes, table, classes, weight, len(self.classes_))
+    def _describe(self, boxes: Boxes, crisp: Network, table: Table, classes: Ints, weight: Floats) -> Self:
+        """Set the default class, count training rows by box, and say how often the boxes alone answer.
+
+        ``crisp`` holds the same boxes: for thousands of them its search is much faster.
+        """
+        X = table.matrix
+        if table.categories or np.isnan(X).any() or not boxes.n_boxes:
+            decided = boxes.decide(X)
+        else:
+            decided = crisp.crisp_winners(X, boxes.scale)
+        counts = np.zeros((boxes.n_boxes + 1, len(self.classes_)))
+        np.add.at(counts, (decided, classes), weight)
         outside = counts[-1] if counts[-1].sum() > 0 else counts.sum(axis=0)
         default = boxes.classes[int(outside.argmax())].item()
         self.boxes_ = replace(boxes, default=default, counts=counts)
-        _, self._scale = standardise(table.matrix, weight)
-        self.fidelity_ = self._fidelity(table.matrix)
+        _, self._scale = standardise(X, weight)
+        fuzzy = self._fuzzy_classes(*intervals(self._columns.placed(X)))
+        self.fidelity_ = float(np.mean(self.classes_[fuzzy] == self._answers()[decided]))
         return self
-
-    def _fidelity(self, matrix: NDArray[Any]) -> float:
-        fuzzy = self._fuzzy_classes(*intervals(self._columns.placed(matrix)))
-        crisp = self._answers()[self.boxes_.decide(matrix)]
-        return float(np.mean(self.classes_[fuzzy] == crisp))
 
     def _fuzzy_classes(self, low: Floats, high: Floats) -> Ints:
         raise NotImplementedError
@@ -354,7 +359,7 @@ class FMMClassifier(_FuzzyClassifier):
         self._network, self.max_width_ = fit.network, fit.max_width
         self._drop_boxes_between_categories()
         self._network.rank_by_weight()
-        return self._describe(self._network_boxes(table), table, classes, weight)
+        return self._describe(self._network_boxes(table), self._network, table, classes, weight)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -395,7 +400,7 @@ class FMMClassifier(_FuzzyClassifier):
             self._network.agglomerate(rows, self.max_width_, self.similarity, self.min_similarity)
         else:
             self._network.present(rows, self.max_width_)
-        return self._describe(self._network_boxes(table), table, codes, weight)
+        return self._describe(self._network_boxes(table), self._network, table, codes, weight)
 
     def _settings(self, table: Table) -> Settings:
         widths = WIDTHS if isinstance(self.max_width, str) else np.atleast_1d(self.max_width).tolist()
@@ -562,7 +567,10 @@ class RandomHyperboxesClassifier(_FuzzyClassifier):
         self._members = run(
             lambda index: self._learn_member(rows, n_features, [seed, index]), range(self.n_estimators)
         )
-        return self._describe(self._all_boxes(table, rows), table, classes, weight)
+        space = Space.of(rows, float(self.sensitivity))
+        lower, upper, labels = self._all_bounds(len(table.feature_names))
+        crisp = Network.of_boxes(VARIANTS[self.variant], space, lower, upper, labels)
+        return self._describe(self._crisp(lower, upper, labels, table, space), crisp, table, classes, weight)
 
     def _n_member_features(self, n_features: int) -> int:
         asked = self.max_features
@@ -584,9 +592,9 @@ class RandomHyperboxesClassifier(_FuzzyClassifier):
         )
         return Member(features, fit_fmm(own, settings, int(draw.integers(2**31))).network)
 
-    def _all_boxes(self, table: Table, rows: Rows) -> Boxes:
+    def _all_bounds(self, n_features: int) -> tuple[Floats, Floats, Ints]:
         """Put the members' boxes into one list, those of most rows first."""
-        shape = (sum(len(member.network) for member in self._members), len(table.feature_names))
+        shape = (sum(len(member.network) for member in self._members), n_features)
         lower, upper = np.full(shape, -np.inf), np.full(shape, np.inf)
         done = 0
         for features, network in self._members:
@@ -599,8 +607,7 @@ class RandomHyperboxesClassifier(_FuzzyClassifier):
         for column in self._columns.places:
             admitted = self._columns.admitted(column, lower[:, column], upper[:, column])
             order = order[admitted[order].any(axis=1)]
-        space = Space.of(rows, float(self.sensitivity))
-        return self._crisp(lower[order], upper[order], labels[order], table, space)
+        return lower[order], upper[order], labels[order]
 
     def _fuzzy_classes(self, low: Floats, high: Floats) -> Ints:
         return np.asarray(self._class_shares(low, high).argmax(axis=1))

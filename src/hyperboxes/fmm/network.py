@@ -20,6 +20,8 @@ SIMILARITIES = {"short": kernels.SHORT, "mid": kernels.MID, "long": kernels.LONG
 SLACK = 1 + 1e-12
 #: Rows below which threads cost more than they save.
 SERIAL_ROWS = 256
+#: No training row is two to this power farther from a box than a feature is wide.
+FAR = 40
 #: Rows that tell in which order features are looked at.
 ORDER_ROWS = 10_000
 #: Above this, one over the range of a feature counts as this: its values hardly differ.
@@ -89,6 +91,13 @@ class Network:
         self.variant = variant
         self.space = space
         self._shelves = _empty_shelves(64, len(space.order))
+
+    @classmethod
+    def of_boxes(cls, variant: Variant, space: Space, lower: Floats, upper: Floats, labels: Ints) -> Network:
+        """Make a network of given boxes, ranked as they come."""
+        network = cls(variant, space)
+        network._refill(lower[:, space.order], upper[:, space.order], labels, np.ones(len(labels)))
+        return network
 
     # -- learning ----------------------------------------------------------------------------------
 
@@ -196,6 +205,19 @@ class Network:
         rank, deficits = self._winners(low, high, label)
         return rank, np.where(rank < 0, 0.0, self._memberships(deficits))
 
+    def crisp_winners(self, X: Floats, scale: Floats | None) -> Ints:
+        """Give what ``Boxes.decide`` of the same boxes gives, for rows without missing values.
+
+        That is the first box, by rank, that contains a row, else the nearest if there is a scale, else -1.
+        """
+        measure = self._measure
+        if scale is not None:
+            # By a power of two smaller still, so that no distance reaches one, where deficits end.
+            slope = (2.0**-FAR / scale)[self.space.order]
+            measure = measure._replace(average=False, slope=slope)
+        rank, deficits = self._winners(X, X, -1, measure)
+        return rank if scale is not None else np.where(deficits == 0, rank, -1)
+
     def memberships(self, low: Floats, high: Floats) -> Floats:
         """Give the membership of each row in each box, boxes by rank."""
         low, high = self._laid_out(low, high)
@@ -214,12 +236,12 @@ class Network:
     @property
     def labels(self) -> Ints:
         """Class of each box by rank."""
-        return self._bounds()[2]
+        return self._shelves.label[self._slots() // SHELF]
 
     @property
     def weight(self) -> Floats:
         """Training weight that each box took in, by rank."""
-        return self._bounds()[3]
+        return self._shelves.weight[self._slots()]
 
     def __len__(self) -> int:
         return int(self._shelves.size[: self._shelves.state[USED]].sum())
@@ -243,10 +265,12 @@ class Network:
     def _memberships(self, deficits: Floats) -> Floats:
         return 1 - deficits / (2 * len(self.space.order) if self.variant.average else 1)
 
-    def _winners(self, low: Floats, high: Floats, label: int) -> tuple[Ints, Floats]:
+    def _winners(
+        self, low: Floats, high: Floats, label: int, measure: Measure | None = None
+    ) -> tuple[Ints, Floats]:
         rank, deficits = np.empty(len(low), np.int64), np.empty(len(low))
         low, high = self._laid_out(low, high)
-        measure, rules = self._measure, self._rules(0.0)
+        measure, rules = measure or self._measure, self._rules(0.0)
 
         def part(rows: slice) -> None:
             kernels.winners(
@@ -300,6 +324,8 @@ class Network:
 
 def _telling_order(places: Floats) -> Ints:
     """Order features by what they add: each has the largest variance that those before it leave open."""
+    if not len(places):
+        return np.arange(places.shape[1])
     left = np.cov(places, rowvar=False, ddof=0).reshape(places.shape[1], places.shape[1])
     order = np.zeros(len(left), np.int64)
     variance = np.diag(left).copy()

@@ -255,7 +255,7 @@ def _case(v, w, other_v, other_w, contraction):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _contract(lower, upper, other_lower, other_upper, high, column, contraction):  # type: ignore[no-untyped-def]
+def _contract(lower, upper, other_lower, other_upper, high, measure, contraction):  # type: ignore[no-untyped-def]
     """Part two boxes along the feature of the shortest overlap, if they overlap in all; tell whether.
 
     Of equally short ones, the table's first. ``high`` is the row that the first box was just stretched to:
@@ -268,7 +268,8 @@ def _contract(lower, upper, other_lower, other_upper, high, column, contraction)
         case, length = _case(lower[j], upper[j], other_lower[j], other_upper[j], contraction)
         if case == 0:
             return False
-        if length < shortest or (length == shortest and column[j] < column[feature]):
+        length *= measure.unit[j]
+        if length < shortest or (length == shortest and measure.column[j] < measure.column[feature]):
             shortest, feature, chosen = length, j, case
     if feature < 0:
         return False
@@ -291,7 +292,7 @@ def _contract(lower, upper, other_lower, other_upper, high, column, contraction)
 
 
 @inner
-def _settle(box, high, column, contraction, shelves, near, found):  # type: ignore[no-untyped-def]
+def _settle(box, high, measure, contraction, shelves, near, found):  # type: ignore[no-untyped-def]
     """Contract a stretched box and those of other classes that it overlaps, oldest first."""
     lower, upper = shelves.lower[box], shelves.upper[box]
     n_near = _meeting(
@@ -308,7 +309,7 @@ def _settle(box, high, column, contraction, shelves, near, found):  # type: igno
     # All are found before any is contracted: contraction never adds one.
     overlapping = found[:n_found]
     for k in overlapping[np.argsort(shelves.rank[overlapping])]:
-        if _contract(lower, upper, shelves.lower[k], shelves.upper[k], high, column, contraction):
+        if _contract(lower, upper, shelves.lower[k], shelves.upper[k], high, measure, contraction):
             shelves.state[CHANGED] += 1
 
 
@@ -535,7 +536,7 @@ def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, sh
             _enclose(shelves, box // SHELF, box)
             shelves.state[CHANGED] += 1
             if rules.contraction != NO_CONTRACTION and deficit > 0:
-                _settle(box, high, measure.column, rules.contraction, shelves, scratch.near, scratch.found)
+                _settle(box, high, measure, rules.contraction, shelves, scratch.near, scratch.found)
     return len(rows_low)
 
 
