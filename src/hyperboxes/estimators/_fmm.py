@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, Self
 
@@ -113,21 +112,42 @@ class _FuzzyClassifier(BoxClassifier):
         placed = self._columns.placed(matrix)
         return self._intervals(placed, upper, self.boxes_.feature_names, self.boxes_.categories)
 
-    def _crisp(self, lower: Floats, upper: Floats, labels: Ints, table: Table, space: Space) -> Boxes:
-        """Make boxes of bounds, in the order given; sets of categories where columns have them."""
-        lower, upper, allowed = lower.copy(), upper.copy(), {}
+    def _learned(self, network: Network, table: Table, classes: Ints, weight: Floats) -> Self:
+        """Set ``boxes_``, those of a network in order of rank, and how often they alone give the answer."""
+        X = table.matrix
+        nearest = self.uncovered == "nearest" and len(network)
+        scale = self._power_of_two_ranges(network.space) if nearest else None
+        if len(network) and not table.categories and not np.isnan(X).any():
+            winner, decided = network.decisions(X, scale)  # much faster than Boxes for thousands of boxes
+        else:
+            winner, decided = None, self._crisp(network, table, scale, None).decide(X)
+        counts = np.zeros((len(network) + 1, len(self.classes_)))
+        np.add.at(counts, (decided, classes), weight)
+        self.boxes_ = self._crisp(network, table, scale, counts)
+        _, self._scale = standardise(X, weight)
+        answers = self._training_answers(winner, X)
+        self.fidelity_ = float(np.mean(self.classes_[answers] == self._answers()[decided]))
+        return self
+
+    def _training_answers(self, winner: Ints | None, X: Floats) -> Ints:
+        """Give the predicted classes of the training rows, of which the network's winners may be known."""
+        return self._fuzzy_classes(*intervals(self._columns.placed(X)))
+
+    def _crisp(self, network: Network, table: Table, scale: Floats | None, counts: Floats | None) -> Boxes:
+        """Make boxes in order of rank; sets of categories where columns have them."""
+        (lower, upper), allowed = network.bounds, {}
         for column in self._columns.places:
             name = table.feature_names[column]
             allowed[name] = self._columns.admitted(column, lower[:, column], upper[:, column])
             lower[:, column], upper[:, column] = -np.inf, np.inf
         known = np.array(self.classes_.tolist())
-        boxes = Boxes(
-            lower, upper, known[labels], table.feature_names, known[0].item(), known,
-            categories=table.categories, allowed=allowed,
+        default = 0
+        if counts is not None:
+            default = (counts[-1] if counts[-1].sum() > 0 else counts.sum(axis=0)).argmax()
+        return Boxes(
+            lower, upper, known[network.labels], table.feature_names, known[default].item(), known,
+            table.categories, allowed, "default" if scale is None else "nearest", scale, counts,
         )  # fmt: skip
-        if self.uncovered == "default" or not boxes.n_boxes:
-            return boxes
-        return replace(boxes, uncovered="nearest", scale=self._power_of_two_ranges(space))
 
     def _power_of_two_ranges(self, space: Space) -> Floats:
         """Give the scale in which the nearest box is nearly that of highest membership."""
@@ -135,26 +155,6 @@ class _FuzzyClassifier(BoxClassifier):
         scale = np.ldexp(1.0, exponent.astype(np.int64))
         scale[list(self._columns.places)] = 1.0
         return scale
-
-    def _describe(self, boxes: Boxes, crisp: Network, table: Table, classes: Ints, weight: Floats) -> Self:
-        """Set the default class, count training rows by box, and say how often the boxes alone answer.
-
-        ``crisp`` holds the same boxes: for thousands of them its search is much faster.
-        """
-        X = table.matrix
-        if table.categories or np.isnan(X).any() or not boxes.n_boxes:
-            decided = boxes.decide(X)
-        else:
-            decided = crisp.crisp_winners(X, boxes.scale)
-        counts = np.zeros((boxes.n_boxes + 1, len(self.classes_)))
-        np.add.at(counts, (decided, classes), weight)
-        outside = counts[-1] if counts[-1].sum() > 0 else counts.sum(axis=0)
-        default = boxes.classes[int(outside.argmax())].item()
-        self.boxes_ = replace(boxes, default=default, counts=counts)
-        _, self._scale = standardise(X, weight)
-        fuzzy = self._fuzzy_classes(*intervals(self._columns.placed(X)))
-        self.fidelity_ = float(np.mean(self.classes_[fuzzy] == self._answers()[decided]))
-        return self
 
     def _fuzzy_classes(self, low: Floats, high: Floats) -> Ints:
         raise NotImplementedError
@@ -359,7 +359,7 @@ class FMMClassifier(_FuzzyClassifier):
         self._network, self.max_width_ = fit.network, fit.max_width
         self._drop_boxes_between_categories()
         self._network.rank_by_weight()
-        return self._describe(self._network_boxes(table), self._network, table, classes, weight)
+        return self._learned(self._network, table, classes, weight)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -400,7 +400,7 @@ class FMMClassifier(_FuzzyClassifier):
             self._network.agglomerate(rows, self.max_width_, self.similarity, self.min_similarity)
         else:
             self._network.present(rows, self.max_width_)
-        return self._describe(self._network_boxes(table), self._network, table, codes, weight)
+        return self._learned(self._network, table, codes, weight)
 
     def _settings(self, table: Table) -> Settings:
         widths = WIDTHS if isinstance(self.max_width, str) else np.atleast_1d(self.max_width).tolist()
@@ -418,10 +418,6 @@ class FMMClassifier(_FuzzyClassifier):
             bool(self.prune), float(self.box_price), float(self.min_support),
             float(self.validation_fraction), self.similarity, float(self.min_similarity), bool(self.shuffle),
         )  # fmt: skip
-
-    def _network_boxes(self, table: Table) -> Boxes:
-        lower, upper = self._network.bounds
-        return self._crisp(lower, upper, self._network.labels, table, self._network.space)
 
     def _drop_boxes_between_categories(self) -> None:
         """Drop boxes that contraction left between two neighbouring categories, where no row can be."""
@@ -450,6 +446,9 @@ class FMMClassifier(_FuzzyClassifier):
         return table._replace(matrix=matrix, categories=dict(self.boxes_.categories))
 
     # -- answers -----------------------------------------------------------------------------------
+
+    def _training_answers(self, winner: Ints | None, X: Floats) -> Ints:
+        return super()._training_answers(None, X) if winner is None else self._network.labels[winner]
 
     def _fuzzy_classes(self, low: Floats, high: Floats) -> Ints:
         if not len(self._network):
@@ -570,7 +569,7 @@ class RandomHyperboxesClassifier(_FuzzyClassifier):
         space = Space.of(rows, float(self.sensitivity))
         lower, upper, labels = self._all_bounds(len(table.feature_names))
         crisp = Network.of_boxes(VARIANTS[self.variant], space, lower, upper, labels)
-        return self._describe(self._crisp(lower, upper, labels, table, space), crisp, table, classes, weight)
+        return self._learned(crisp, table, classes, weight)
 
     def _n_member_features(self, n_features: int) -> int:
         asked = self.max_features

@@ -205,18 +205,21 @@ class Network:
         rank, deficits = self._winners(low, high, label)
         return rank, np.where(rank < 0, 0.0, self._memberships(deficits))
 
-    def crisp_winners(self, X: Floats, scale: Floats | None) -> Ints:
-        """Give what ``Boxes.decide`` of the same boxes gives, for rows without missing values.
+    def decisions(self, X: Floats, scale: Floats | None) -> tuple[Ints, Ints]:
+        """Give the winner of each row, and what ``Boxes.decide`` gives for the same boxes in order of rank.
 
-        That is the first box, by rank, that contains a row, else the nearest if there is a scale, else -1.
+        The latter is the first box that contains a row, else the nearest if there is a scale, else -1. Rows
+        have no missing values.
         """
-        measure = self._measure
-        if scale is not None:
+        winner, deficits = self._winners(X, X, -1)
+        outside = deficits > 0
+        crisp = np.where(outside, -1, winner)
+        if scale is not None and outside.any():
             # By a power of two smaller still, so that no distance reaches one, where deficits end.
             slope = (2.0**-FAR / scale)[self.space.order]
-            measure = measure._replace(average=False, slope=slope)
-        rank, deficits = self._winners(X, X, -1, measure)
-        return rank if scale is not None else np.where(deficits == 0, rank, -1)
+            measure = self._measure._replace(average=False, slope=slope)
+            crisp[outside], _ = self._winners(X[outside], X[outside], -1, measure)
+        return winner, crisp
 
     def memberships(self, low: Floats, high: Floats) -> Floats:
         """Give the membership of each row in each box, boxes by rank."""

@@ -98,16 +98,24 @@ def _scan(measure, low, high, lower, upper, first, last, labels, label, limit, t
     """
     average, slope, cap = measure.average, measure.slope, measure.cap
     n_features = len(slope)
+    point = True  # then a box is violated on one side at most
+    for j in range(n_features):
+        point &= not low[j] < high[j]
     for k in range(first, last):
         total = np.inf
         if label < 0 or labels[k] == label:
             total = 0.0
-            if average:
+            if average and point:
                 for j in range(n_features):
-                    gap = max(high[j] - upper[k, j], 0.0)
-                    total += min(cap[j], slope[j] * gap)
-                    gap = max(lower[k, j] - low[j], 0.0)
-                    total += min(cap[j], slope[j] * gap)
+                    gap = max(high[j] - upper[k, j], lower[k, j] - low[j])
+                    if gap > 0.0:
+                        total += min(cap[j], slope[j] * gap)
+                        if total > limit:
+                            break
+            elif average:
+                for j in range(n_features):
+                    total += min(cap[j], slope[j] * max(high[j] - upper[k, j], 0.0))
+                    total += min(cap[j], slope[j] * max(lower[k, j] - low[j], 0.0))
                     if total > limit:
                         break
             else:
@@ -469,6 +477,20 @@ def _can_take(measure, rules, low, high, k, label, shelves, scratch):  # type: i
 
 
 @inner
+def _rule_out_wide(low, high, lower, upper, first, last, unit, max_width, limit, deficits):  # type: ignore[no-untyped-def]
+    """Put boxes infinitely far that would be too wide for a row in some feature, of those within a limit."""
+    n_features = len(low)
+    for k in range(first, last):
+        if deficits[k - first] > limit:
+            continue
+        for j in range(n_features):
+            width = (max(upper[k, j], high[j]) - min(lower[k, j], low[j])) * unit[j]
+            if width > max_width and lower[k, j] > -np.inf:
+                deficits[k - first] = np.inf
+                break
+
+
+@inner
 def _search(measure, rules, low, high, label, limit, ask, without, shelves, home, scratch):  # type: ignore[no-untyped-def]
     """Give the box of least deficit, at most ``limit``, and the deficit; -1 if there is none.
 
@@ -486,6 +508,11 @@ def _search(measure, rules, low, high, label, limit, ask, without, shelves, home
             measure, low, high, shelves.lower, shelves.upper, first, first + shelves.size[s],
             shelves.rank, -1, best, not ask and without < 0, deficits,
         )  # fmt: skip
+        if ask and not rules.total_width:
+            _rule_out_wide(
+                low, high, shelves.lower, shelves.upper, first, first + shelves.size[s],
+                measure.unit, rules.max_width, best, deficits,
+            )  # fmt: skip
         for k in range(first, first + shelves.size[s]):
             deficit, rank = deficits[k - first], shelves.rank[k]
             if deficit > best or (deficit == best and rank > best_rank) or rank == without:
@@ -506,28 +533,23 @@ def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, sh
     it, or, if none may be, the row becomes a box. ``limit`` is a deficit beyond which no box can take a row.
     """
     scratch = _scratch(shelves)
-    # First the winner, or only a box that contains the row: neither needs leave for that.
-    reach = np.inf if rules.winner_only else 0.0
+    reach = np.inf if rules.winner_only else limit
     for i in range(begin, len(rows_low)):
         if shelves.state[USED] == len(shelves.size):
             return i
-        low, high = rows_low[i], rows_high[i]
-        home = _bound_shelves(measure, low, high, label[i], shelves, scratch.bounds)
-        box, deficit = _search(measure, rules, low, high, label[i], reach, False, -1, shelves, home, scratch)
-        if box < 0 and not rules.winner_only:
-            box, deficit = _search(
-                measure, rules, low, high, label[i], limit, True, -1, shelves, home, scratch
-            )
-        elif (
-            deficit > 0
-            and box >= 0
-            and not _can_take(measure, rules, low, high, box, label[i], shelves, scratch)
-        ):
+        low, high, own = rows_low[i], rows_high[i], label[i]
+        home = _bound_shelves(measure, low, high, own, shelves, scratch.bounds)
+        box, deficit = _search(measure, rules, low, high, own, reach, False, -1, shelves, home, scratch)
+        if deficit > 0 and box >= 0 and not _can_take(measure, rules, low, high, box, own, shelves, scratch):
             box = -1
+            if not rules.winner_only:
+                box, deficit = _search(
+                    measure, rules, low, high, own, limit, True, -1, shelves, home, scratch
+                )
         if box < 0:
             rank = shelves.state[BORN]
             shelves.state[BORN] += 1
-            _insert(measure, low, high, label[i], weight[i], rank, home, shelves)
+            _insert(measure, low, high, own, weight[i], rank, home, shelves)
             continue
         shelves.weight[box] += weight[i]
         if deficit > 0 or _tells_more(low, shelves.lower[box]):
