@@ -433,6 +433,7 @@ class Scratch(NamedTuple):
     """Arrays that a search writes to: bounds and lists of shelves, deficits and lists of boxes, one box."""
 
     bounds: NDArray[np.float64]
+    visits: NDArray[np.int64]
     near: NDArray[np.int64]
     deficits: NDArray[np.float64]
     found: NDArray[np.int64]
@@ -444,7 +445,7 @@ class Scratch(NamedTuple):
 def _scratch(shelves):  # type: ignore[no-untyped-def]
     n_shelves, n_features = shelves.outer_lower.shape
     return Scratch(
-        np.empty(n_shelves), np.empty(n_shelves, np.int64), np.empty(SHELF),
+        np.empty(n_shelves), np.empty(n_shelves, np.int64), np.empty(n_shelves, np.int64), np.empty(SHELF),
         np.empty(n_shelves * SHELF, np.int64), np.empty(n_features), np.empty(n_features),
     )  # fmt: skip
 
@@ -455,7 +456,7 @@ def _bound_shelves(measure, low, high, label, shelves, bounds):  # type: ignore[
     used = shelves.state[USED]
     _scan(
         measure, low, high, shelves.outer_lower, shelves.outer_upper, 0, used,
-        shelves.label, label, np.inf, True, bounds,
+        shelves.label, label, np.inf, not measure.average, bounds,
     )  # fmt: skip
     home, nearest = -1, np.inf
     for s in range(used):
@@ -491,18 +492,22 @@ def _rule_out_wide(low, high, lower, upper, first, last, unit, max_width, limit,
 
 
 @inner
-def _search(measure, rules, low, high, label, limit, ask, without, shelves, home, scratch):  # type: ignore[no-untyped-def]
+def _search(measure, rules, low, high, label, limit, ask, without, shelves, scratch):  # type: ignore[no-untyped-def]
     """Give the box of least deficit, at most ``limit``, and the deficit; -1 if there is none.
 
     Among equals the lowest rank wins. With ``ask``, only boxes that may be stretched to the row count; the
-    box of rank ``without`` never does. Begins on the nearest shelf, so that most others are out at once.
+    box of rank ``without`` never does. Shelves are visited by their bounds, nearest first.
     """
-    bounds, deficits = scratch.bounds, scratch.deficits
+    bounds, deficits, visits = scratch.bounds, scratch.deficits, scratch.visits
     best, best_rank, winner = limit, NOBODY, -1
-    for turn in range(-1, shelves.state[USED]):
-        s = home if turn < 0 else turn
-        if s < 0 or turn == home or bounds[s] == np.inf or bounds[s] > best:
-            continue
+    n_visits = 0
+    for s in range(shelves.state[USED]):
+        if bounds[s] <= limit and bounds[s] < np.inf:
+            visits[n_visits] = s
+            n_visits += 1
+    for s in visits[:n_visits][np.argsort(bounds[visits[:n_visits]])]:
+        if bounds[s] > best:
+            break
         first = s * SHELF
         _scan(
             measure, low, high, shelves.lower, shelves.upper, first, first + shelves.size[s],
@@ -539,13 +544,11 @@ def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, sh
             return i
         low, high, own = rows_low[i], rows_high[i], label[i]
         home = _bound_shelves(measure, low, high, own, shelves, scratch.bounds)
-        box, deficit = _search(measure, rules, low, high, own, reach, False, -1, shelves, home, scratch)
+        box, deficit = _search(measure, rules, low, high, own, reach, False, -1, shelves, scratch)
         if deficit > 0 and box >= 0 and not _can_take(measure, rules, low, high, box, own, shelves, scratch):
             box = -1
             if not rules.winner_only:
-                box, deficit = _search(
-                    measure, rules, low, high, own, limit, True, -1, shelves, home, scratch
-                )
+                box, deficit = _search(measure, rules, low, high, own, limit, True, -1, shelves, scratch)
         if box < 0:
             rank = shelves.state[BORN]
             shelves.state[BORN] += 1
@@ -637,8 +640,8 @@ def shelve(lower, upper, label, weight, measure, shelves):  # type: ignore[no-un
 @inner
 def _best(measure, rules, low, high, label, without, shelves, scratch):  # type: ignore[no-untyped-def]
     """Give the rank of the box of highest membership, one aside, and its deficit; -1 if there is none."""
-    home = _bound_shelves(measure, low, high, label, shelves, scratch.bounds)
-    k, deficit = _search(measure, rules, low, high, label, np.inf, False, without, shelves, home, scratch)
+    _bound_shelves(measure, low, high, label, shelves, scratch.bounds)
+    k, deficit = _search(measure, rules, low, high, label, np.inf, False, without, shelves, scratch)
     return (shelves.rank[k] if k >= 0 else -1), deficit
 
 
