@@ -19,10 +19,23 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hyperboxes import HyperNNClassifier, PRIMClassifier, PRIMRegressor
+from hyperboxes import (
+    FMMClassifier,
+    HyperNNClassifier,
+    PRIMClassifier,
+    PRIMRegressor,
+    RandomHyperboxesClassifier,
+)
+from hyperboxes.fmm import VARIANTS
 
-CLASSIFIERS = [HyperNNClassifier(), PRIMClassifier()]
-ESTIMATORS = [*CLASSIFIERS, PRIMRegressor()]
+CLASSIFIERS = [HyperNNClassifier(), PRIMClassifier(), FMMClassifier()]
+ESTIMATORS = [
+    HyperNNClassifier(),
+    PRIMClassifier(),
+    PRIMRegressor(),
+    *(FMMClassifier(variant) for variant in VARIANTS),
+    RandomHyperboxesClassifier(n_estimators=10),
+]
 
 
 @parametrize_with_checks(ESTIMATORS, xfail_strict=True)

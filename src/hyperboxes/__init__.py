@@ -11,10 +11,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "Boxes": "boxes",
     "Condition": "conditions",
+    "FMMClassifier": "estimators",
     "HyperNNClassifier": "estimators",
     "ModelFormatError": "model_file",
     "PRIMClassifier": "estimators",
     "PRIMRegressor": "estimators",
+    "RandomHyperboxesClassifier": "estimators",
     "read_model": "model_file",
     "write_model": "model_file",
 }
@@ -22,10 +24,12 @@ _HOMES = {
 __all__ = [
     "Boxes",
     "Condition",
+    "FMMClassifier",
     "HyperNNClassifier",
     "ModelFormatError",
     "PRIMClassifier",
     "PRIMRegressor",
+    "RandomHyperboxesClassifier",
     "__version__",
     "read_model",
     "write_model",
@@ -34,7 +38,13 @@ __all__ = [
 if TYPE_CHECKING:
     from .boxes import Boxes
     from .conditions import Condition
-    from .estimators import HyperNNClassifier, PRIMClassifier, PRIMRegressor
+    from .estimators import (
+        FMMClassifier,
+        HyperNNClassifier,
+        PRIMClassifier,
+        PRIMRegressor,
+        RandomHyperboxesClassifier,
+    )
     from .model_file import ModelFormatError, read_model, write_model
 
 

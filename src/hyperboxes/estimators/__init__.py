@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from ._base import BoxClassifier
+from ._fmm import FMMClassifier, RandomHyperboxesClassifier
 from ._hypernn import HyperNNClassifier
 from ._prim import PRIMClassifier, PRIMRegressor
 
-__all__ = ["BoxClassifier", "HyperNNClassifier", "PRIMClassifier", "PRIMRegressor"]
+__all__ = [
+    "BoxClassifier",
+    "FMMClassifier",
+    "HyperNNClassifier",
+    "PRIMClassifier",
+    "PRIMRegressor",
+    "RandomHyperboxesClassifier",
+]

@@ -139,16 +139,19 @@ class BoxClassifier(ClassifierMixin, BoxEstimator):
         return self._learn(*self._check_training_data(X, y, sample_weight, least_rows=2))
 
     def _learn(self, table: Table, classes: Ints, weight: Floats) -> Self:
-        present = np.bincount(classes, weights=weight, minlength=len(self.classes_)) > 0
-        if present.sum() == 1:
-            only = self.classes_.tolist()[np.flatnonzero(present)[0]]
-            warnings.warn(f"y has one class only, {only!r}: every row will get it", UserWarning, stacklevel=3)
+        self._warn_of_one_class(classes, weight)
         boxes = self._fit_boxes(table, classes, weight)
         self.boxes_ = replace(boxes, counts=_counts(boxes, table, classes, weight, len(self.classes_)))
         _, self._scale = standardise(table.matrix, weight)
         self.feature_importances_ = _importances(self.boxes_, table, classes, weight)
         self.fidelity_ = self._fidelity(table.matrix)
         return self
+
+    def _warn_of_one_class(self, classes: Ints, weight: Floats) -> None:
+        present = np.bincount(classes, weights=weight, minlength=len(self.classes_)) > 0
+        if present.sum() == 1:
+            only = self.classes_.tolist()[np.flatnonzero(present)[0]]
+            warnings.warn(f"y has one class only, {only!r}: every row will get it", UserWarning, stacklevel=4)
 
     def _fidelity(self, matrix: NDArray[Any]) -> float:
         """Share of rows on which the boxes alone give the answer of ``predict``."""

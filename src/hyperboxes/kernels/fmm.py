@@ -1,0 +1,717 @@
+"""Fuzzy min-max boxes: the one loop of the family, and the search for the box of highest membership.
+
+Boxes lie on shelves: up to ``SHELF`` boxes of one class, side by side in memory, with an outer box around
+them. What the outer box rules out, by distance or because it does not meet, need not be asked of the boxes
+on it. A full shelf is split in two along its longest side, so boxes that are near one another stay together.
+
+Everything is in table units. Instead of scaling rows, a gap between a row and a box is multiplied by the
+feature's ``slope``, its sensitivity over its range. So a deficit of zero means contained, to the last bit.
+
+A deficit is one minus the membership (times twice the number of features where the membership is an average):
+it starts at zero and only grows from feature to feature, so a box is given up as soon as it is worse than the
+best so far. All sums run over features in the same order, and rounding is monotone: the deficit of an outer
+box is never above that of a box inside it.
+
+Rows are intervals, mostly of no length. A missing cell is the interval from +inf to -inf, which lies inside
+everything; a feature that no row of a box knows is open, -inf to +inf, and says nothing against any row.
+
+Loops over boxes are inside ``_scan`` and ``_meeting``, and are called for a whole shelf: handing an array to
+a compiled function takes longer than comparing a row with a box.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._compile import inner, kernel
+
+#: Boxes on a shelf.
+SHELF = 32
+#: Places in ``Shelves.state``: shelves in use, boxes ever made, boxes made or moved.
+USED, BORN, CHANGED = 0, 1, 2
+#: How overlap with another class is settled.
+NO_CONTRACTION, FOUR_CASES, NINE_CASES = 0, 1, 2
+#: How near two boxes are: by the gap between them, by what sticks out, by their far sides.
+SHORT, MID, LONG = 0, 1, 2
+NOBODY = np.iinfo(np.int64).max
+
+
+class Shelves(NamedTuple):
+    """Boxes by class; box k of shelf s is at ``s * SHELF + k``.
+
+    Among boxes of equal membership the one of the lowest ``rank`` wins.
+    """
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    outer_lower: NDArray[np.float64]
+    outer_upper: NDArray[np.float64]
+    label: NDArray[np.int64]
+    size: NDArray[np.int64]
+    state: NDArray[np.int64]
+
+
+class Measure(NamedTuple):
+    """How distances count: ``slope`` per unit of a gap, up to ``cap`` for a side; ``unit`` is one over range.
+
+    ``average`` adds the features up, as Simpson does; else the worst one counts, as in general FMM. Features
+    need not lie as in the table: ``column`` tells where each comes from.
+    """
+
+    average: bool
+    slope: NDArray[np.float64]
+    cap: NDArray[np.float64]
+    unit: NDArray[np.float64]
+    column: NDArray[np.int64]
+
+
+class Rules(NamedTuple):
+    """What a variant does with a row that no box of its class contains.
+
+    ``max_width`` bounds the sum of a box's widths if ``total_width``, else each of them. The box of highest
+    membership is asked to take the row, or, unless ``winner_only``, the next ones after it. ``contraction``
+    is what happens to overlap with another class; without contraction such a box may not take the row.
+    """
+
+    max_width: float
+    total_width: bool
+    winner_only: bool
+    contraction: int
+
+
+# -- deficits --------------------------------------------------------------------------------------
+
+
+@inner
+def _scan(measure, low, high, lower, upper, first, last, labels, label, limit, tighten, out):  # type: ignore[no-untyped-def]
+    """Write one minus the membership of a row in the boxes first:last; above ``limit``, a lower bound of it.
+
+    Average (Simpson 1992, eq. 3): the sum over sides, that is 2 d times one minus the mean.
+    Else (Gabrys & Bargiela 2000, eq. 6): the largest over sides.
+    Boxes of another class than ``label``, unless that is -1, are infinitely far. With ``tighten``, the least
+    deficit so far becomes the limit.
+    """
+    average, slope, cap = measure.average, measure.slope, measure.cap
+    n_features = len(slope)
+    point = True  # then a box is violated on one side at most
+    for j in range(n_features):
+        point &= not low[j] < high[j]
+    for k in range(first, last):
+        total = np.inf
+        if label < 0 or labels[k] == label:
+            total = 0.0
+            if average and point:
+                for j in range(n_features):
+                    gap = max(high[j] - upper[k, j], lower[k, j] - low[j])
+                    if gap > 0.0:
+                        total += min(cap[j], slope[j] * gap)
+                        if total > limit:
+                            break
+            elif average:
+                for j in range(n_features):
+                    total += min(cap[j], slope[j] * max(high[j] - upper[k, j], 0.0))
+                    total += min(cap[j], slope[j] * max(lower[k, j] - low[j], 0.0))
+                    if total > limit:
+                        break
+            else:
+                for j in range(n_features):
+                    # NaN, of an infinite cell in an open feature, is no gap.
+                    gap = slope[j] * max(high[j] - upper[k, j], lower[k, j] - low[j])
+                    if gap > total:
+                        total = gap
+                        if total > limit:
+                            break
+                total = min(total, 1.0)
+            if tighten and total < limit:
+                limit = total
+        out[k - first] = total
+
+
+@inner
+def _dissimilarity(measure, similarity, low, high, lower, upper, limit):  # type: ignore[no-untyped-def]
+    """Give one minus the similarity of two boxes (Gabrys 2002, eqs. 5-8), or something above ``limit``.
+
+    SHORT: the gap between them. LONG: from each one's near side to the other's far side. MID: what sticks out
+    of one over the other, the smaller of both ways.
+    """
+    slope = measure.slope
+    here = there = 0.0
+    for j in range(len(low)):
+        if np.isinf(low[j]) or np.isinf(lower[j]):  # nothing known on one side, nothing against it
+            continue
+        if similarity == SHORT:
+            here = max(here, slope[j] * max(low[j] - upper[j], lower[j] - high[j]))
+            there = here
+        elif similarity == LONG:
+            here = max(here, slope[j] * max(upper[j] - low[j], high[j] - lower[j]))
+            there = here
+        else:
+            here = max(here, slope[j] * max(high[j] - upper[j], lower[j] - low[j]))
+            there = max(there, slope[j] * max(upper[j] - high[j], low[j] - lower[j]))
+        if min(here, there) > limit:
+            break
+    return min(here, there, 1.0)
+
+
+# -- boxes: growing, meeting, contracting ----------------------------------------------------------
+
+
+@inner
+def _stretch(low, high, lower, upper, to_lower, to_upper):  # type: ignore[no-untyped-def]
+    """Write the box around a box and a row; an open feature becomes what the row knows of it."""
+    for j in range(len(low)):
+        if np.isinf(lower[j]):
+            known = low[j] <= high[j]
+            to_lower[j] = low[j] if known else -np.inf
+            to_upper[j] = high[j] if known else np.inf
+        elif np.isinf(low[j]):
+            to_lower[j], to_upper[j] = lower[j], upper[j]
+        else:
+            to_lower[j], to_upper[j] = min(lower[j], low[j]), max(upper[j], high[j])
+
+
+@inner
+def _tells_more(low, lower):  # type: ignore[no-untyped-def]
+    """Tell whether a row knows a feature that a box knows nothing of."""
+    more = False
+    for j in range(len(low)):
+        more |= np.isinf(lower[j]) and not np.isinf(low[j])
+    return more
+
+
+@inner
+def _fits(rules, unit, lower, upper):  # type: ignore[no-untyped-def]
+    """Tell whether a box is no wider than allowed, in shares of the features' ranges."""
+    total = 0.0
+    for j in range(len(lower)):
+        if np.isinf(lower[j]):
+            continue
+        width = (upper[j] - lower[j]) * unit[j]
+        if rules.total_width:
+            total += width
+        elif width > rules.max_width:
+            return False
+    return total <= len(lower) * rules.max_width
+
+
+@inner
+def _meeting(lower, upper, others_lower, others_upper, first, last, labels, label, out):  # type: ignore[no-untyped-def]
+    """List and count the boxes of first:last, but for those of class ``label``, that meet a box."""
+    n_features, found = len(lower), 0
+    for k in range(first, last):
+        if labels[k] == label:
+            continue
+        meets = True
+        for j in range(n_features):
+            if lower[j] > others_upper[k, j] or others_lower[k, j] > upper[j]:
+                meets = False
+                break
+        if meets:
+            out[found] = k
+            found += 1
+    return found
+
+
+@inner
+def _meets_another(lower, upper, label, shelves, near, found):  # type: ignore[no-untyped-def]
+    """Tell whether a box meets any box of another class."""
+    n_near = _meeting(
+        lower, upper, shelves.outer_lower, shelves.outer_upper, 0, shelves.state[USED],
+        shelves.label, label, near,
+    )  # fmt: skip
+    for s in near[:n_near]:
+        first = s * SHELF
+        if _meeting(
+            lower, upper, shelves.lower, shelves.upper, first, first + shelves.size[s],
+            shelves.rank, -1, found,
+        ):  # fmt: skip
+            return True
+    return False
+
+
+@inner
+def _case(v, w, other_v, other_w, contraction):  # type: ignore[no-untyped-def]
+    """Give the case of overlap along one feature (0 for none) and how long the overlap is.
+
+    Simpson's four cases (1992, section IV-C), numbered as the enhanced network's first, second, seventh and
+    eighth; its nine (Mohammed & Lim 2015, section III-B) add boxes that have a side in common. Four cases
+    do not see overlap where sides coincide, as on features of few values.
+    """
+    if v < other_v < w < other_w:
+        return 1, w - other_v
+    if other_v < v < other_w < w:
+        return 2, other_w - v
+    either = min(w - other_v, other_w - v)
+    if v < other_v and other_w < w:
+        return 7, either
+    if other_v < v and w < other_w:
+        return 8, either
+    if contraction == FOUR_CASES:
+        return 0, 0.0
+    if max(v, other_v) >= min(w, other_w):  # at most a side in common
+        return 0, 0.0
+    if v == other_v and w == other_w:
+        return 9, w - v
+    if v == other_v:
+        return (3, either) if w < other_w else (5, either)
+    return (4, either) if v < other_v else (6, either)
+
+
+@inner
+def _contract(lower, upper, other_lower, other_upper, high, measure, contraction):  # type: ignore[no-untyped-def]
+    """Part two boxes along the feature of the shortest overlap, if they overlap in all; tell whether.
+
+    Of equally short ones, the table's first. ``high`` is the row that the first box was just stretched to:
+    where both boxes span the same interval, it tells which side moved.
+    """
+    shortest, feature, chosen = np.inf, -1, 0
+    for j in range(len(lower)):
+        if np.isinf(lower[j]) or np.isinf(other_lower[j]):  # open: overlaps, and cannot be cut
+            continue
+        case, length = _case(lower[j], upper[j], other_lower[j], other_upper[j], contraction)
+        if case == 0:
+            return False
+        length *= measure.unit[j]
+        if length < shortest or (length == shortest and measure.column[j] < measure.column[feature]):
+            shortest, feature, chosen = length, j, case
+    if feature < 0:
+        return False
+    j = feature
+    v, w, other_v, other_w = lower[j], upper[j], other_lower[j], other_upper[j]
+    nearer_below = other_w - v < w - other_v
+    if chosen == 1 or (chosen == 9 and high[j] == w):
+        upper[j] = other_lower[j] = w / 2 + other_v / 2
+    elif chosen in (2, 9):
+        lower[j] = other_upper[j] = v / 2 + other_w / 2
+    elif chosen == 5 or (chosen == 7 and nearer_below):
+        lower[j] = other_w
+    elif chosen in (4, 7):
+        upper[j] = other_v
+    elif chosen == 6 or (chosen == 8 and nearer_below):
+        other_upper[j] = v
+    else:
+        other_lower[j] = w
+    return True
+
+
+@inner
+def _settle(box, high, measure, contraction, shelves, near, found):  # type: ignore[no-untyped-def]
+    """Contract a stretched box and those of other classes that it overlaps, oldest first."""
+    lower, upper = shelves.lower[box], shelves.upper[box]
+    n_near = _meeting(
+        lower, upper, shelves.outer_lower, shelves.outer_upper, 0, shelves.state[USED],
+        shelves.label, shelves.label[box // SHELF], near,
+    )  # fmt: skip
+    n_found = 0
+    for s in near[:n_near]:
+        first = s * SHELF
+        n_found += _meeting(
+            lower, upper, shelves.lower, shelves.upper, first, first + shelves.size[s],
+            shelves.rank, -1, found[n_found:],
+        )  # fmt: skip
+    # All are found before any is contracted: contraction never adds one.
+    overlapping = found[:n_found]
+    for k in overlapping[np.argsort(shelves.rank[overlapping])]:
+        if _contract(lower, upper, shelves.lower[k], shelves.upper[k], high, measure, contraction):
+            shelves.state[CHANGED] += 1
+
+
+# -- shelves ---------------------------------------------------------------------------------------
+
+
+@inner
+def _enclose(shelves, s, begin):  # type: ignore[no-untyped-def]
+    """Widen the outer box of a shelf to hold its boxes from slot ``begin`` on."""
+    for k in range(begin, s * SHELF + shelves.size[s]):
+        for j in range(shelves.lower.shape[1]):
+            shelves.outer_lower[s, j] = min(shelves.outer_lower[s, j], shelves.lower[k, j])
+            shelves.outer_upper[s, j] = max(shelves.outer_upper[s, j], shelves.upper[k, j])
+
+
+@inner
+def _new_shelf(shelves, label):  # type: ignore[no-untyped-def]
+    s = shelves.state[USED]
+    shelves.state[USED] += 1
+    shelves.label[s], shelves.size[s] = label, 0
+    shelves.outer_lower[s], shelves.outer_upper[s] = np.inf, -np.inf
+    return s
+
+
+@inner
+def _move(shelves, k, to):  # type: ignore[no-untyped-def]
+    shelves.lower[to], shelves.upper[to] = shelves.lower[k], shelves.upper[k]
+    shelves.rank[to], shelves.weight[to] = shelves.rank[k], shelves.weight[k]
+
+
+@inner
+def _split(shelves, s, unit):  # type: ignore[no-untyped-def]
+    """Move half of a full shelf to a new one, along the feature in which its boxes lie farthest apart."""
+    begin = s * SHELF
+    widest, feature = -1.0, 0
+    for j in range(shelves.lower.shape[1]):
+        first, last = np.inf, -np.inf
+        for k in range(begin, begin + SHELF):
+            if not np.isinf(shelves.lower[k, j]):
+                centre = shelves.lower[k, j] / 2 + shelves.upper[k, j] / 2
+                first, last = min(first, centre), max(last, centre)
+        if (last - first) * unit[j] > widest:
+            widest, feature = (last - first) * unit[j], j
+    centres = np.empty(SHELF)
+    for k in range(SHELF):
+        lower = shelves.lower[begin + k, feature]
+        centres[k] = -np.inf if np.isinf(lower) else lower / 2 + shelves.upper[begin + k, feature] / 2
+    far = np.zeros(SHELF, np.bool_)
+    far[np.argsort(centres)[SHELF // 2 :]] = True
+    new = _new_shelf(shelves, shelves.label[s])
+    stay = begin
+    for k in range(SHELF):
+        if far[k]:
+            _move(shelves, begin + k, new * SHELF + shelves.size[new])
+            shelves.size[new] += 1
+        else:
+            if stay != begin + k:
+                _move(shelves, begin + k, stay)
+            stay += 1
+    shelves.size[s] = stay - begin
+    shelves.outer_lower[s], shelves.outer_upper[s] = np.inf, -np.inf
+    _enclose(shelves, s, begin)
+    _enclose(shelves, new, new * SHELF)
+    return new
+
+
+@inner
+def _insert(measure, low, high, label, weight, rank, home, shelves):  # type: ignore[no-untyped-def]
+    """Put a new box on a shelf of its class, ``home`` if there is one; needs room for one more shelf."""
+    if home < 0:
+        home = _new_shelf(shelves, label)
+    elif shelves.size[home] == SHELF:
+        new = _split(shelves, home, measure.unit)
+        near = np.empty(1)
+        _scan(
+            measure, low, high, shelves.outer_lower, shelves.outer_upper, home, home + 1,
+            shelves.label, -1, np.inf, False, near,
+        )  # fmt: skip
+        there = near[0]
+        _scan(
+            measure, low, high, shelves.outer_lower, shelves.outer_upper, new, new + 1,
+            shelves.label, -1, np.inf, False, near,
+        )  # fmt: skip
+        if near[0] < there:
+            home = new
+    k = home * SHELF + shelves.size[home]
+    shelves.size[home] += 1
+    for j in range(len(low)):
+        known = low[j] <= high[j]
+        shelves.lower[k, j] = low[j] if known else -np.inf
+        shelves.upper[k, j] = high[j] if known else np.inf
+    shelves.rank[k], shelves.weight[k] = rank, weight
+    _enclose(shelves, home, k)
+    shelves.state[CHANGED] += 1
+
+
+@inner
+def _take_off(k, place, shelves):  # type: ignore[no-untyped-def]
+    """Take a box off its shelf, where the last one takes its slot; ``place`` maps ranks to slots."""
+    s = k // SHELF
+    shelves.size[s] -= 1
+    place[shelves.rank[k]] = -1
+    last = s * SHELF + shelves.size[s]
+    if last != k:
+        _move(shelves, last, k)
+        place[shelves.rank[k]] = k
+
+
+# -- search ----------------------------------------------------------------------------------------
+
+
+class Scratch(NamedTuple):
+    """Arrays that a search writes to: bounds and lists of shelves, deficits and lists of boxes, one box."""
+
+    bounds: NDArray[np.float64]
+    visits: NDArray[np.int64]
+    near: NDArray[np.int64]
+    deficits: NDArray[np.float64]
+    found: NDArray[np.int64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+@inner
+def _scratch(shelves):  # type: ignore[no-untyped-def]
+    n_shelves, n_features = shelves.outer_lower.shape
+    return Scratch(
+        np.empty(n_shelves), np.empty(n_shelves, np.int64), np.empty(n_shelves, np.int64), np.empty(SHELF),
+        np.empty(n_shelves * SHELF, np.int64), np.empty(n_features), np.empty(n_features),
+    )  # fmt: skip
+
+
+@inner
+def _bound_shelves(measure, low, high, label, shelves, bounds):  # type: ignore[no-untyped-def]
+    """Bound the deficits on each shelf of a class, or of all (-1), from below; give the nearest shelf."""
+    used = shelves.state[USED]
+    _scan(
+        measure, low, high, shelves.outer_lower, shelves.outer_upper, 0, used,
+        shelves.label, label, np.inf, not measure.average, bounds,
+    )  # fmt: skip
+    home, nearest = -1, np.inf
+    for s in range(used):
+        if bounds[s] < nearest:
+            home, nearest = s, bounds[s]
+    return home
+
+
+@inner
+def _can_take(measure, rules, low, high, k, label, shelves, scratch):  # type: ignore[no-untyped-def]
+    """Tell whether a box may be stretched to a row."""
+    lower, upper = scratch.lower, scratch.upper
+    _stretch(low, high, shelves.lower[k], shelves.upper[k], lower, upper)
+    if not _fits(rules, measure.unit, lower, upper):
+        return False
+    if rules.contraction != NO_CONTRACTION:
+        return True
+    return not _meets_another(lower, upper, label, shelves, scratch.near, scratch.found)
+
+
+@inner
+def _rule_out_wide(low, high, lower, upper, first, last, unit, max_width, limit, deficits):  # type: ignore[no-untyped-def]
+    """Put boxes infinitely far that would be too wide for a row in some feature, of those within a limit."""
+    n_features = len(low)
+    for k in range(first, last):
+        if deficits[k - first] > limit:
+            continue
+        for j in range(n_features):
+            width = (max(upper[k, j], high[j]) - min(lower[k, j], low[j])) * unit[j]
+            if width > max_width and lower[k, j] > -np.inf:
+                deficits[k - first] = np.inf
+                break
+
+
+@inner
+def _search(measure, rules, low, high, label, limit, ask, without, shelves, scratch):  # type: ignore[no-untyped-def]
+    """Give the box of least deficit, at most ``limit``, and the deficit; -1 if there is none.
+
+    Among equals the lowest rank wins. With ``ask``, only boxes that may be stretched to the row count; the
+    box of rank ``without`` never does. Shelves are visited by their bounds, nearest first.
+    """
+    bounds, deficits, visits = scratch.bounds, scratch.deficits, scratch.visits
+    best, best_rank, winner = limit, NOBODY, -1
+    n_visits = 0
+    for s in range(shelves.state[USED]):
+        if bounds[s] <= limit and bounds[s] < np.inf:
+            visits[n_visits] = s
+            n_visits += 1
+    for s in visits[:n_visits][np.argsort(bounds[visits[:n_visits]])]:
+        if bounds[s] > best:
+            break
+        first = s * SHELF
+        _scan(
+            measure, low, high, shelves.lower, shelves.upper, first, first + shelves.size[s],
+            shelves.rank, -1, best, not ask and without < 0, deficits,
+        )  # fmt: skip
+        if ask and not rules.total_width:
+            _rule_out_wide(
+                low, high, shelves.lower, shelves.upper, first, first + shelves.size[s],
+                measure.unit, rules.max_width, best, deficits,
+            )  # fmt: skip
+        for k in range(first, first + shelves.size[s]):
+            deficit, rank = deficits[k - first], shelves.rank[k]
+            if deficit > best or (deficit == best and rank > best_rank) or rank == without:
+                continue
+            if not ask or _can_take(measure, rules, low, high, k, label, shelves, scratch):
+                best, best_rank, winner = deficit, rank, k
+    return winner, best
+
+
+# -- learning --------------------------------------------------------------------------------------
+
+
+@kernel
+def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, shelves):  # type: ignore[no-untyped-def]
+    """Present rows one by one; give the number of the first row left out for want of room.
+
+    A row that a box of its class contains only adds to its weight. Else a box of its class is stretched to
+    it, or, if none may be, the row becomes a box. ``limit`` is a deficit beyond which no box can take a row.
+    """
+    scratch = _scratch(shelves)
+    reach = np.inf if rules.winner_only else limit
+    for i in range(begin, len(rows_low)):
+        if shelves.state[USED] == len(shelves.size):
+            return i
+        low, high, own = rows_low[i], rows_high[i], label[i]
+        home = _bound_shelves(measure, low, high, own, shelves, scratch.bounds)
+        box, deficit = _search(measure, rules, low, high, own, reach, False, -1, shelves, scratch)
+        if deficit > 0 and box >= 0 and not _can_take(measure, rules, low, high, box, own, shelves, scratch):
+            box = -1
+            if not rules.winner_only:
+                box, deficit = _search(measure, rules, low, high, own, limit, True, -1, shelves, scratch)
+        if box < 0:
+            rank = shelves.state[BORN]
+            shelves.state[BORN] += 1
+            _insert(measure, low, high, own, weight[i], rank, home, shelves)
+            continue
+        shelves.weight[box] += weight[i]
+        if deficit > 0 or _tells_more(low, shelves.lower[box]):
+            _stretch(low, high, shelves.lower[box], shelves.upper[box], scratch.lower, scratch.upper)
+            shelves.lower[box], shelves.upper[box] = scratch.lower, scratch.upper
+            _enclose(shelves, box // SHELF, box)
+            shelves.state[CHANGED] += 1
+            if rules.contraction != NO_CONTRACTION and deficit > 0:
+                _settle(box, high, measure, rules.contraction, shelves, scratch.near, scratch.found)
+    return len(rows_low)
+
+
+@inner
+def _partner(measure, rules, similarity, box, limit, shelves, scratch):  # type: ignore[no-untyped-def]
+    """Give the box of the same class that is most similar and may be merged with a box, -1 if none may."""
+    low, high, label = shelves.lower[box], shelves.upper[box], shelves.label[box // SHELF]
+    bounds = scratch.bounds
+    home, nearest = -1, np.inf
+    for s in range(shelves.state[USED]):
+        bounds[s] = np.inf
+        if shelves.label[s] == label and shelves.size[s] > 0:
+            # No two boxes are more similar than the gap between them tells, whatever the measure.
+            bounds[s] = _dissimilarity(
+                measure, SHORT, low, high, shelves.outer_lower[s], shelves.outer_upper[s], nearest
+            )
+            if bounds[s] < nearest or home < 0:
+                home, nearest = s, bounds[s]
+    best, best_rank, partner = limit, NOBODY, -1
+    for turn in range(-1, shelves.state[USED]):
+        s = home if turn < 0 else turn
+        if turn == home or bounds[s] == np.inf or bounds[s] > best:
+            continue
+        for k in range(s * SHELF, s * SHELF + shelves.size[s]):
+            if k == box:
+                continue
+            gap = _dissimilarity(measure, similarity, low, high, shelves.lower[k], shelves.upper[k], best)
+            if gap > best or (gap == best and shelves.rank[k] > best_rank):
+                continue
+            if _can_take(measure, rules, low, high, k, label, shelves, scratch):
+                best, best_rank, partner = gap, shelves.rank[k], k
+    return partner
+
+
+@kernel
+def merge(place, measure, rules, similarity, limit, shelves):  # type: ignore[no-untyped-def]
+    """Merge each box, by rank, with the most similar one that allows it; tell how many were merged.
+
+    ``place`` gives the slot of each box by rank, -1 for one that is gone; the lower rank stays.
+    """
+    scratch = _scratch(shelves)
+    lower, upper = scratch.lower, scratch.upper
+    merged = 0
+    for rank in range(len(place)):
+        box = place[rank]
+        if box < 0:
+            continue
+        partner = _partner(measure, rules, similarity, box, limit, shelves, scratch)
+        if partner < 0:
+            continue
+        stays, goes = (box, partner) if rank < shelves.rank[partner] else (partner, box)
+        _stretch(
+            shelves.lower[goes], shelves.upper[goes], shelves.lower[stays], shelves.upper[stays], lower, upper
+        )
+        shelves.lower[stays], shelves.upper[stays] = lower, upper
+        shelves.weight[stays] += shelves.weight[goes]
+        _enclose(shelves, stays // SHELF, stays)
+        _take_off(goes, place, shelves)
+        merged += 1
+    return merged
+
+
+@kernel
+def shelve(lower, upper, label, weight, measure, shelves):  # type: ignore[no-untyped-def]
+    """Put boxes on shelves, ranked as they come; there must be room."""
+    bounds = np.empty(len(shelves.size))
+    for k in range(len(lower)):
+        home = _bound_shelves(measure, lower[k], upper[k], label[k], shelves, bounds)
+        _insert(measure, lower[k], upper[k], label[k], weight[k], k, home, shelves)
+    shelves.state[BORN] = len(lower)
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+@inner
+def _best(measure, rules, low, high, label, without, shelves, scratch):  # type: ignore[no-untyped-def]
+    """Give the rank of the box of highest membership, one aside, and its deficit; -1 if there is none."""
+    _bound_shelves(measure, low, high, label, shelves, scratch.bounds)
+    k, deficit = _search(measure, rules, low, high, label, np.inf, False, without, shelves, scratch)
+    return (shelves.rank[k] if k >= 0 else -1), deficit
+
+
+@kernel
+def winners(low, high, label, measure, rules, shelves, rank, deficits):  # type: ignore[no-untyped-def]
+    """Write the rank of the box of highest membership, of one class or of any (-1), and its deficit.
+
+    Where the class has no box, the rank is -1 and the deficit infinite.
+    """
+    scratch = _scratch(shelves)
+    for i in range(len(low)):
+        rank[i], deficits[i] = _best(measure, rules, low[i], high[i], label, -1, shelves, scratch)
+
+
+@inner
+def _earned(label, first, second, truth):  # type: ignore[no-untyped-def]
+    """Give what a row earns its box: 1 if only that puts it right, -1 if only the next box would."""
+    after = second >= 0 and label[second] == truth
+    return np.int64(label[first] == truth) - np.int64(after)
+
+
+@kernel
+def prune(low, high, truth, weight, price, label, place, measure, rules, shelves):  # type: ignore[no-untyped-def]
+    """Drop boxes, one by one, that earn no more than ``price``.
+
+    A box earns the rows it puts right less those that the next box would put right in its place.
+    ``label`` and ``place`` give the class and the slot of each box by rank; dropped ones get the slot -1.
+    The box that earns least goes first; of several, the one of fewest training rows. One box stays, and one
+    of each class that has no rows here to speak for it.
+    """
+    n, n_boxes = len(low), len(place)
+    scratch = _scratch(shelves)
+    first, second = np.empty(n, np.int64), np.empty(n, np.int64)
+    earned = np.zeros(n_boxes)
+    left = np.zeros(label.max() + 1, np.int64)
+    for box in range(n_boxes):
+        left[label[box]] += 1
+    for i in range(n):
+        if truth[i] < len(left):
+            left[truth[i]] = n_boxes + 1  # never down to one
+        first[i], _ = _best(measure, rules, low[i], high[i], -1, -1, shelves, scratch)
+        second[i], _ = _best(measure, rules, low[i], high[i], -1, first[i], shelves, scratch)
+        earned[first[i]] += weight[i] * _earned(label, first[i], second[i], truth[i])
+    for _ in range(n_boxes - 1):
+        drop = -1
+        for box in range(n_boxes):
+            if place[box] < 0 or earned[box] > price or left[label[box]] == 1:
+                continue
+            if drop >= 0:
+                mine, other = shelves.weight[place[box]], shelves.weight[place[drop]]
+                if earned[box] > earned[drop] or (earned[box] == earned[drop] and mine >= other):
+                    continue
+            drop = box
+        if drop < 0:
+            return
+        left[label[drop]] -= 1
+        _take_off(place[drop], place, shelves)
+        for i in range(n):
+            if first[i] != drop and second[i] != drop:
+                continue
+            earned[first[i]] -= weight[i] * _earned(label, first[i], second[i], truth[i])
+            if first[i] == drop:
+                first[i] = second[i]
+            second[i], _ = _best(measure, rules, low[i], high[i], -1, first[i], shelves, scratch)
+            earned[first[i]] += weight[i] * _earned(label, first[i], second[i], truth[i])
+
+
+@kernel
+def deficits(low, high, lower, upper, measure, out):  # type: ignore[no-untyped-def]
+    """Write the deficit of each row in each box."""
+    nobody = np.empty(0, np.int64)
+    for i in range(len(low)):
+        _scan(measure, low[i], high[i], lower, upper, 0, len(lower), nobody, -1, np.inf, False, out[i])
