@@ -211,10 +211,11 @@ class Network:
         The latter is the first box that contains a row, else the nearest if there is a scale, else -1. Rows
         have no missing values.
         """
-        winner, deficits = self._winners(X, X, -1)
-        outside = deficits > 0
-        crisp = np.where(outside, -1, winner)
-        if scale is not None and outside.any():
+        crisp, _ = self._winners(X, X, -1, limit=0.0)  # most rows lie in a box, which is soon found
+        winner, outside = crisp.copy(), crisp < 0
+        if outside.any():
+            winner[outside], _ = self._winners(X[outside], X[outside], -1)
+        if outside.any() and scale is not None:
             # By a power of two smaller still, so that no distance reaches one, where deficits end.
             slope = (2.0**-FAR / scale)[self.space.order]
             measure = self._measure._replace(average=False, slope=slope)
@@ -269,7 +270,7 @@ class Network:
         return 1 - deficits / (2 * len(self.space.order) if self.variant.average else 1)
 
     def _winners(
-        self, low: Floats, high: Floats, label: int, measure: Measure | None = None
+        self, low: Floats, high: Floats, label: int, measure: Measure | None = None, limit: float = np.inf
     ) -> tuple[Ints, Floats]:
         rank, deficits = np.empty(len(low), np.int64), np.empty(len(low))
         low, high = self._laid_out(low, high)
@@ -277,7 +278,7 @@ class Network:
 
         def part(rows: slice) -> None:
             kernels.winners(
-                low[rows], high[rows], label, measure, rules, self._shelves, rank[rows], deficits[rows]
+                low[rows], high[rows], label, limit, measure, rules, self._shelves, rank[rows], deficits[rows]
             )
 
         step = max(SERIAL_ROWS, -(-len(low) // (4 * n_threads())))
@@ -289,8 +290,8 @@ class Network:
         inside = np.zeros(len(rows.classes), bool)
         for label in np.unique(rows.classes):
             own = rows.classes == label
-            rank, deficits = self._winners(rows.low[own], rows.high[own], int(label))
-            inside[own] = (rank >= 0) & (deficits == 0)
+            rank, _ = self._winners(rows.low[own], rows.high[own], int(label), limit=0.0)
+            inside[own] = rank >= 0
         return inside
 
     def _laid_out(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:

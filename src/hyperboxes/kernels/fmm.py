@@ -638,22 +638,22 @@ def shelve(lower, upper, label, weight, measure, shelves):  # type: ignore[no-un
 
 
 @inner
-def _best(measure, rules, low, high, label, without, shelves, scratch):  # type: ignore[no-untyped-def]
+def _best(measure, rules, low, high, label, limit, without, shelves, scratch):  # type: ignore[no-untyped-def]
     """Give the rank of the box of highest membership, one aside, and its deficit; -1 if there is none."""
     _bound_shelves(measure, low, high, label, shelves, scratch.bounds)
-    k, deficit = _search(measure, rules, low, high, label, np.inf, False, without, shelves, scratch)
+    k, deficit = _search(measure, rules, low, high, label, limit, False, without, shelves, scratch)
     return (shelves.rank[k] if k >= 0 else -1), deficit
 
 
 @kernel
-def winners(low, high, label, measure, rules, shelves, rank, deficits):  # type: ignore[no-untyped-def]
+def winners(low, high, label, limit, measure, rules, shelves, rank, deficits):  # type: ignore[no-untyped-def]
     """Write the rank of the box of highest membership, of one class or of any (-1), and its deficit.
 
-    Where the class has no box, the rank is -1 and the deficit infinite.
+    Where no box is within ``limit``, the rank is -1.
     """
     scratch = _scratch(shelves)
     for i in range(len(low)):
-        rank[i], deficits[i] = _best(measure, rules, low[i], high[i], label, -1, shelves, scratch)
+        rank[i], deficits[i] = _best(measure, rules, low[i], high[i], label, limit, -1, shelves, scratch)
 
 
 @inner
@@ -682,8 +682,8 @@ def prune(low, high, truth, weight, price, label, place, measure, rules, shelves
     for i in range(n):
         if truth[i] < len(left):
             left[truth[i]] = n_boxes + 1  # never down to one
-        first[i], _ = _best(measure, rules, low[i], high[i], -1, -1, shelves, scratch)
-        second[i], _ = _best(measure, rules, low[i], high[i], -1, first[i], shelves, scratch)
+        first[i], _ = _best(measure, rules, low[i], high[i], -1, np.inf, -1, shelves, scratch)
+        second[i], _ = _best(measure, rules, low[i], high[i], -1, np.inf, first[i], shelves, scratch)
         earned[first[i]] += weight[i] * _earned(label, first[i], second[i], truth[i])
     for _ in range(n_boxes - 1):
         drop = -1
@@ -705,7 +705,7 @@ def prune(low, high, truth, weight, price, label, place, measure, rules, shelves
             earned[first[i]] -= weight[i] * _earned(label, first[i], second[i], truth[i])
             if first[i] == drop:
                 first[i] = second[i]
-            second[i], _ = _best(measure, rules, low[i], high[i], -1, first[i], shelves, scratch)
+            second[i], _ = _best(measure, rules, low[i], high[i], -1, np.inf, first[i], shelves, scratch)
             earned[first[i]] += weight[i] * _earned(label, first[i], second[i], truth[i])
 
 
