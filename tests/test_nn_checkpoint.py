@@ -202,9 +202,15 @@ def test_a_run_killed_at_random_moments_ends_in_the_same_bits(tmp_path, uninterr
                 (folder.parent / f"{{trial}}.txt").write_text(law.go(folder, pause=0.02, checkpoint_every=2))
             killed = 0
             while True:
+                before = set(folder.glob("epoch-*"))
                 pid = child(job)
                 if killed < 3:
-                    time.sleep(chance.uniform(0.03, 0.2))
+                    # Twice in three times after progress, however slow the machine; else at any moment.
+                    if killed:
+                        until = time.monotonic() + 20
+                        while set(folder.glob("epoch-*")) <= before and time.monotonic() < until:
+                            time.sleep(0.005)
+                    time.sleep(chance.uniform(0, 0.1))
                     os.kill(pid, signal.SIGKILL)
                 _, status = os.waitpid(pid, 0)
                 if os.WIFSIGNALED(status):
