@@ -1,6 +1,7 @@
 """Hypothesis profiles: short and repeatable by default, long with HYPERBOXES_LONG=1."""
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -22,3 +23,9 @@ def pytest_terminal_summary(terminalreporter):
     if any(counts.values()):
         told = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
         terminalreporter.write_line(f"scikit-learn's estimator checks: {told}")
+
+
+def pytest_configure():
+    """Let SIGINT mean what it does at a terminal: a shell that runs us in the background has it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
