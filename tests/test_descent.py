@@ -139,6 +139,35 @@ def test_values_and_gradients_are_those_of_torch():
                 np.testing.assert_allclose(found[side], bounds[side].grad.numpy(), rtol=2e-4, atol=2e-4)
 
 
+@pytest.mark.parametrize("temperature", [0.5, 0.1])
+def test_a_step_moves_every_bound_against_the_gradient_of_all_rows_and_boxes(temperature):
+    """Adam's first step has the size of the rate, so its direction shows that no box was left out."""
+    torch = pytest.importorskip("torch")
+    from hyperboxes.nn import functional
+
+    Z, positive = toy(200)
+    draw = np.random.default_rng(2)
+    lower = draw.uniform(-1.5, 0, (4, 3)).astype(np.float32)
+    upper = lower + draw.uniform(0.5, 2, (4, 3)).astype(np.float32)
+    bounds = [torch.tensor(bound.astype(np.float64), requires_grad=True) for bound in (lower, upper)]
+    log_h, log_not_h = functional.log_membership(
+        torch.tensor(Z.astype(float)), *bounds, temperature, "product"
+    )
+    log_p, log_not_p = functional.log_noisy_or(log_h, log_not_h)
+    weight = torch.tensor(np.where(positive, 1.5, 0.5))  # 2 - F and F at the first F1, one half
+    (-(torch.where(torch.tensor(positive), log_p, log_not_p)) * weight).mean().backward()
+    moved = [lower.copy(), upper.copy()]
+    descend(
+        Z, np.ones(200), np.flatnonzero(positive), np.flatnonzero(~positive), *moved, 1, 10_000,
+        0.25, 0.05, 0.005, temperature, temperature, 0, np.zeros((1, 3)),
+    )  # fmt: skip
+    for after, before, bound in zip(moved, (lower, upper), bounds, strict=True):
+        slope = bound.grad.numpy()
+        clear = np.abs(slope) > 1e-3
+        assert clear.sum() >= 8
+        np.testing.assert_allclose((after - before)[clear], -0.05 * np.sign(slope[clear]), rtol=0.02)
+
+
 def toy(n=400, seed=0):
     Z = np.random.default_rng(seed).uniform(-2, 2, (n, 3)).astype(np.float32)
     return Z, (np.abs(Z[:, 0]) < 1) & (Z[:, 1] > -0.5)

@@ -96,10 +96,6 @@ class CrispTask:
         conditions = kernels.count_conditions(*boxes, self.n_bins, self.categorical)
         return np.asarray(self.condition_price * conditions + self.box_price, dtype=np.float64)
 
-    def right(self, boxes: BinBoxes) -> Bools:
-        """Tell for which rows the union of the boxes is right."""
-        return np.asarray(self.union(boxes) == self.positive)
-
     def union(self, boxes: BinBoxes) -> Bools:
         """Tell which rows are in any of the boxes."""
         return np.asarray(self.inside(boxes).any(axis=0))

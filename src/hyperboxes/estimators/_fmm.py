@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, Self
@@ -77,7 +78,7 @@ class _FuzzyClassifier(BoxClassifier):
     random_state: Any
 
     def _fit_boxes(self, table: Table, classes: Ints, weight: Floats) -> Boxes:
-        raise NotImplementedError
+        raise NotImplementedError("rows may be intervals, which this signature cannot pass on: see fit")
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -156,11 +157,13 @@ class _FuzzyClassifier(BoxClassifier):
         scale[list(self._columns.places)] = 1.0
         return scale
 
+    @abstractmethod
     def _fuzzy_classes(self, low: Floats, high: Floats) -> Ints:
-        raise NotImplementedError
+        """Give the class of highest membership for rows as intervals."""
 
+    @abstractmethod
     def _class_shares(self, low: Floats, high: Floats) -> Floats:
-        raise NotImplementedError
+        """Give a share for each class, shape (n_samples, n_classes)."""
 
     def _default_class(self) -> int:
         return self.boxes_.classes.tolist().index(self.boxes_.default)
