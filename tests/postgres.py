@@ -43,7 +43,9 @@ def programs() -> Path | None:
 
 
 def _version(parts: tuple[str, ...]) -> int:
-    return max((int(part.rpartition("-")[2]) for part in parts if part.rpartition("-")[2].isdigit()), default=0)
+    return max(
+        (int(part.rpartition("-")[2]) for part in parts if part.rpartition("-")[2].isdigit()), default=0
+    )
 
 
 def _account() -> str | None:
@@ -82,7 +84,9 @@ def cluster() -> Iterator[str]:
         options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
         run("initdb", "-D", str(data), "-U", "tests", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
         # The server must not hold the pipe open, or the call above would wait for its end.
-        run("pg_ctl", "-D", str(data), "-l", str(log), "-w", "-t", "60", "-o", f"{options} -k {home}", "start")
+        run(
+            "pg_ctl", "-D", str(data), "-l", str(log), "-w", "-t", "60", "-o", f"{options} -k {home}", "start"
+        )
         try:
             yield f"host={home} user=tests dbname=postgres"
         finally:
