@@ -77,6 +77,10 @@ class DuckDB(Engine):
 class Parquet(DuckDB):
     """DuckDB over Parquet files, whose statistics know nothing of NaN."""
 
+    types: ClassVar[dict[str, str]] = {
+        kind: spelled for kind, spelled in DuckDB.types.items() if kind != "hugeint"
+    }
+
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.file = directory / "drawn.parquet"
@@ -122,7 +126,7 @@ class Postgres(Engine):
     def __init__(self, address: str) -> None:
         import psycopg
 
-        self.connection = psycopg.connect(address, autocommit=True)
+        self.connection = psycopg.connect(address, autocommit=True, prepare_threshold=None)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         cursor = self.connection.cursor(binary=True)
