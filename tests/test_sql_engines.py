@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import boxes
 
-from hyperboxes.sql import column_types, to_sql
+from hyperboxes.sql import column_types, to_sql, verify
 from hyperboxes.sql.dialects import DIALECTS
 
 #: Kinds of columns that need no types to be exact.
@@ -85,3 +85,5 @@ def draw_and_check(engine, data):
     if plain:
         check(engine, made, columns, None)
     check(engine, made, columns, column_types(engine.connection, "drawn"))
+    found = verify(made, engine.connection, "drawn")
+    assert (found.rows, found.mismatches, found.examples) == (12, 0, ())
