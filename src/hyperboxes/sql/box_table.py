@@ -40,16 +40,17 @@ def search_box_table(boxes: Boxes, columns: Columns, answers: Sequence[str]) -> 
         for box, answer in enumerate(decided)
     ]
     values = ",\n".join(f"    ({row})" for row in rows)
-    if boxes.uncovered == "nearest":
+    if boxes.uncovered == "nearest" and features:
         far = call(columns.dialect.greatest, [_violation(boxes, columns, feature) for feature in features])
-        where, order = f"{far} < {columns.dialect.number(math.inf)}", f"{far}, {prefix}box"
+        # Not in ORDER BY itself, where SQLite knows no column of the row.
+        source = f"(SELECT *, {far} AS {prefix}far FROM {prefix}boxes) AS {prefix}distances"  # noqa: S608
+        where, order = f"{prefix}far < {columns.dialect.number(math.inf)}", f"{prefix}far, {prefix}box"
     else:
-        where = chain("AND", [_fits(boxes, columns, feature) for feature in features])
-        order = f"{prefix}box"
+        source, order = f"{prefix}boxes", f"{prefix}box"
+        where = chain("AND", [_fits(boxes, columns, feature) for feature in features]) or "TRUE"
     return (
         f"COALESCE((WITH {prefix}boxes({', '.join(names)}) AS (VALUES\n{values})\n"  # noqa: S608 - all quoted
-        f"  SELECT {prefix}answer FROM {prefix}boxes\n  WHERE {where or 'TRUE'}\n"
-        f"  ORDER BY {order} LIMIT 1), {default})"
+        f"  SELECT {prefix}answer FROM {source}\n  WHERE {where}\n  ORDER BY {order} LIMIT 1), {default})"
     )
 
 
@@ -106,9 +107,11 @@ def _violation(boxes: Boxes, columns: Columns, feature: _Feature) -> str:
     lower, upper = feature.names
     cell = _cell(columns, condition)
     unit = "" if scale == 1 else f" * {number(1 / scale)}"
-    missing = f"WHEN {cell} IS NOT DISTINCT FROM {number(math.nan)} THEN {infinite} "
+    missing = ""
+    if columns.unsafe(condition):
+        missing = f"WHEN {cell} IS NOT DISTINCT FROM {number(math.nan)} THEN {infinite} "
     return (
-        f"CASE WHEN {first} IS NULL THEN {none} {missing if columns.unsafe(condition) else ''}"
+        f"CASE WHEN {first} IS NULL THEN {none} {missing}"
         f"WHEN {cell} < {lower} THEN ({lower} - {cell}){unit} WHEN {cell} <= {upper} THEN {none} "
         f"WHEN {cell} < {infinite} THEN ({cell} - {upper}){unit} ELSE {infinite} END"
     )
