@@ -42,7 +42,8 @@ class Engine:
         marks = ", ".join([self.mark] * width)
         # Not a cursor of DuckDB, which is a connection of its own.
         writer = self.connection.cursor() if self.name == "postgres" else self.connection
-        writer.executemany(f"INSERT INTO {self.quoted(name)} VALUES ({marks})", rows)
+        table = self.quoted(name).replace("%", "%%") if self.name == "postgres" else self.quoted(name)
+        writer.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
     mark: ClassVar[str] = "?"
 
