@@ -68,10 +68,12 @@ class Columns:
     def predicates(self, conditions: Sequence[Condition]) -> list[str]:
         """Write what a box asks, one predicate or more for each column."""
         asked = [self._predicate(condition) for condition in conditions]
-        # Last, so that only rows which fulfil all else are looked at again.
-        return asked + [
-            f"{cell} IS DISTINCT FROM {self._nan}" for cell in map(self.unsafe, conditions) if cell
-        ]
+        cells = [cell for cell in map(self.unsafe, conditions) if cell]
+        if cells:
+            # NaN is the greatest; last, so that only rows which fulfil all else are looked at again.
+            greatest = cells[0] if len(cells) == 1 else f"GREATEST({', '.join(cells)})"
+            asked.append(f"{greatest} IS DISTINCT FROM {self._nan}")
+        return asked
 
     def box(self, conditions: Sequence[Condition]) -> str:
         """Write what a box asks of a row."""
