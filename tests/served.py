@@ -56,7 +56,13 @@ def quoted(engine: str, name: str) -> str:
 
 
 def load(
-    connection: Any, engine: str, table: str, columns: Columns, key: str, keys: list[Any], key_type: str = "bigint"
+    connection: Any,
+    engine: str,
+    table: str,
+    columns: Columns,
+    key: str,
+    keys: list[Any],
+    key_type: str = "bigint",
 ) -> None:
     """Make a table anew, with a primary key in front of the columns."""
     types = TYPES[engine]
@@ -68,9 +74,12 @@ def load(
     if not rows:
         return
     if engine == "postgres":
-        with connection.cursor() as cursor, cursor.copy(f"COPY {quoted(engine, table)} FROM STDIN".encode()) as copy:
+        with (
+            connection.cursor() as cursor,
+            cursor.copy(f"COPY {quoted(engine, table)} FROM STDIN".encode()) as copy,
+        ):
             for row in rows:
                 copy.write_row(row)
         return
     marks = ", ".join("?" * len(described))
-    connection.executemany(f"INSERT INTO {quoted(engine, table)} VALUES ({marks})", rows)
+    connection.executemany(f"INSERT INTO {quoted(engine, table)} VALUES ({marks})", rows)  # noqa: S608

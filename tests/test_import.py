@@ -36,7 +36,10 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"waist", "kernels"},
     ),
     "makers": ({"nn", "prim", "fmm"}, {"waist", "kernels", "tools"}),
-    "readers": ({"rules", "sql", "central", "plot", "plot_trajectory", "report"}, {"waist", "kernels", "tools"}),
+    "readers": (
+        {"rules", "sql", "central", "plot", "plot_trajectory", "report"},
+        {"waist", "kernels", "tools"},
+    ),
     "estimators": ({"estimators"}, {"waist", "kernels", "tools", "makers"}),
     "retrieval": ({"retrieval"}, {"waist", "kernels", "tools", "makers", "readers", "estimators"}),
     "science": ({"datasets", "bench"}, {"waist", "kernels", "tools", "makers", "readers", "estimators"}),

@@ -47,10 +47,14 @@ class Source:
         """The key column, quoted."""
         return self.dialect.identifier(self.key)
 
-    @property
-    def key_order(self) -> str:
-        """The key as it is sorted: text by code points, whatever the column's collation."""
-        return self.key_sql + _collation(self)
+    def key_order_of(self, expression: str) -> str:
+        """Write the key as it is sorted: text by code points, whatever the column's collation."""
+        sort = self.sort_of(self.key)
+        if sort not in ("text", "enum") or self.dialect.name == "duckdb":
+            return expression
+        if self.dialect.name == "sqlite":
+            return f"{expression} COLLATE BINARY"
+        return f'{expression if sort == "text" else f"CAST({expression} AS TEXT)"} COLLATE "C"'
 
     def sort_of(self, name: str) -> str:
         """Tell what a column holds: "double", "integer", "text", …."""
@@ -172,7 +176,9 @@ def _file_reader(connection: Any, table: str | Path | Sequence[str]) -> str | No
     reader = _READERS.get(Path(table).suffix.lower())
     if isinstance(table, Path):
         if reader is None:
-            raise ValueError(f"{table} is neither Parquet nor CSV: its name must end in one of {list(_READERS)}")
+            raise ValueError(
+                f"{table} is neither Parquet nor CSV: its name must end in one of {list(_READERS)}"
+            )
         return reader
     return reader if connection is None or dialect_of(connection).name == "duckdb" else None
 
@@ -224,6 +230,9 @@ def _find_key(
 ) -> tuple[str, bool]:  # fmt: skip
     """Give the key column, and whether the database itself keeps it unique."""
     declared = _declared_keys(connection, dialect, parts, types)
+    if parts is None and key in (None, FILE_ROW) and FILE_ROW in types:
+        # Several files, which a pattern names, have rows of the same place.
+        return FILE_ROW, not set(title) & set("*?[")
     if key is None:
         if not declared:
             raise ValueError(f"{title} declares no primary key: name a column that tells rows apart in key=")
@@ -240,7 +249,7 @@ def _declared_keys(
 ) -> list[str]:
     """List columns that are unique and never NULL by declaration, the primary key first."""
     if parts is None:
-        return []  # the place of a row is unique in one file, but not in several
+        return []
     if dialect.name == "postgres":
         return [row[0] for row in read(connection, dialect, _POSTGRES_KEYS, qualified(parts, dialect))]
     if dialect.name == "sqlite":
@@ -257,9 +266,8 @@ def _declared_keys(
 
 def _sqlite_keys(connection: Any, dialect: Dialect, parts: tuple[str, ...]) -> list[str]:
     schema = parts[-2] if len(parts) > 1 else None
-    columns = read(
-        connection, dialect, "SELECT name, type, pk, \"notnull\" FROM pragma_table_info(?1, ?2)", parts[-1], schema
-    )  # fmt: skip
+    described = "SELECT name, type, pk, `notnull` FROM pragma_table_info(?1, ?2)"
+    columns = read(connection, dialect, described, parts[-1], schema)
     keys = [row for row in columns if row[2]]
     # Only INTEGER PRIMARY KEY is never NULL: others SQLite keeps unique, but lets be NULL many times.
     sure = len(keys) == 1 and (keys[0][1].upper() == "INTEGER" or keys[0][3])
@@ -293,9 +301,3 @@ def _check_key(source: Source) -> None:
             f"the key {source.key!r} of {source.title} does not tell rows apart: {twice[0][0]!r} occurs "
             f"{twice[0][1]} times; name a unique column in key="
         )
-
-
-def _collation(source: Source) -> str:
-    if source.sort_of(source.key) not in ("text", "enum"):
-        return ""
-    return {"postgres": ' COLLATE "C"', "sqlite": " COLLATE BINARY"}.get(source.dialect.name, "")
