@@ -72,7 +72,8 @@ def cluster() -> Iterator[str]:
         # A session of its own: Ctrl-C at the terminal is for the tests, which then stop the server.
         done = subprocess.run(
             [str(binaries / program), *arguments], user=account, cwd=home, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False,
         )  # fmt: skip
         if done.returncode:
             told = done.stdout + (log.read_text() if log.exists() else "")
@@ -83,7 +84,7 @@ def cluster() -> Iterator[str]:
             shutil.chown(home, account)
         options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
         run("initdb", "-D", str(data), "-U", "tests", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
-        # The server must not hold the pipe open, or the call above would wait for its end.
+        # With a log of its own, the server does not hold open the pipe that is read to its end.
         run(
             "pg_ctl", "-D", str(data), "-l", str(log), "-w", "-t", "60", "-o", f"{options} -k {home}", "start"
         )

@@ -79,7 +79,7 @@ def _sqlite_type(spelled: str) -> ColumnType:
     upper = spelled.upper()
     if "INT" not in upper and any(word in upper for word in ("CHAR", "CLOB", "TEXT")):
         return ColumnType("text", spelled)
-    return ColumnType("double", spelled)
+    return ColumnType("unknown", spelled)
 
 
 def smallest_on_grid(bound: float, grid: int) -> int:

@@ -63,7 +63,8 @@ def column_types(connection: Any, table: str | Sequence[str]) -> dict[str, str]:
     dialect = dialect_of(connection)
     name = qualified(table, dialect)
     if dialect.name == "duckdb":
-        return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {name}").fetchall()}
+        found = connection.execute(f"DESCRIBE SELECT * FROM {name}").fetchall()  # noqa: S608 - quoted
+        return {row[0]: row[1] for row in found}
     if dialect.name == "spark":
         return dict(connection.table(name).dtypes)
     if dialect.name == "sqlite":

@@ -31,6 +31,9 @@ class Dialect:
     fold: Callable[[str], str] = str.casefold
     greatest: str = "GREATEST"
     least: str = "LEAST"
+    #: Where a simple CASE is evaluated anew for every WHEN: how to take the answer of the smallest distance.
+    choose: str | None = None
+    pair: str = ""
 
     def identifier(self, name: str) -> str:
         """Quote a name, or refuse one that the database would not keep as it is."""
@@ -40,7 +43,8 @@ class Dialect:
         size = len(name.encode())
         if self.max_name_bytes is not None and size > self.max_name_bytes:
             raise ValueError(
-                f"the name {name!r} has {size} bytes; {self.title} cuts it at {self.max_name_bytes}: rename it"
+                f"the name {name!r} has {size} bytes; {self.title} cuts it at {self.max_name_bytes}: "
+                "rename it"
             )
         return self.quote + name.replace(self.quote, self.quote * 2) + self.quote
 
@@ -62,6 +66,11 @@ class Dialect:
         # Bare, 0.1 would be a decimal, which databases compare and round by other rules.
         return f"CAST('{_spelled(value)}' AS {self.double})"
 
+    def real_number(self, value: float) -> str:
+        """Write a float32 to compare a float32 column with."""
+        # PostgreSQL's indexes serve comparisons of float32 with doubles.
+        return f"CAST('{_spelled(value)}' AS {self.double if self.name == 'postgres' else self.real})"
+
     def label(self, label: Label | None) -> str:
         """Write an answer."""
         if label is None:
@@ -74,15 +83,24 @@ class Dialect:
 
 
 DIALECTS = {
-    "duckdb": Dialect("duckdb", "DuckDB"),
+    "duckdb": Dialect(
+        "duckdb", "DuckDB",
+        choose="[{answers}][list_min([{ranked}]).place]", pair="{{far: {}, place: {}}}",
+    ),
     "postgres": Dialect(
-        "postgres", "PostgreSQL", double="DOUBLE PRECISION", real="REAL", text_type="TEXT", max_name_bytes=63, fold=str
+        "postgres", "PostgreSQL", double="DOUBLE PRECISION", real="REAL", text_type="TEXT", fold=str,
+        max_name_bytes=63,
     ),
     # Between double quotes, SQLite takes a name that no column has for a text; between backticks never.
     "sqlite": Dialect(
-        "sqlite", "SQLite", double="REAL", real="REAL", text_type="TEXT", quote="`", greatest="max", least="min"
+        "sqlite", "SQLite", double="REAL", real="REAL", text_type="TEXT", quote="`", greatest="max",
+        least="min",
     ),
-    "spark": Dialect("spark", "Spark SQL", text_type="STRING", quote="`"),
+    "spark": Dialect(
+        "spark", "Spark SQL", text_type="STRING", quote="`",
+        choose="element_at(array({answers}), array_min(array({ranked})).place)",
+        pair="named_struct('far', {}, 'place', {})",
+    ),
 }  # fmt: skip
 
 

@@ -39,26 +39,37 @@ class Side(NamedTuple):
     literal: str
 
 
+#: PostgreSQL holds NaN greater than every other NUMERIC.
+NOT_NAN = Side("<", "CAST('NaN' AS NUMERIC)")
+_NUMERIC = ("unknown", "double", "real", "integer", "decimal", "boolean")
+
+
 class Columns:
-    """The columns of a table in one dialect: names quoted once, types where they are known."""
+    """The columns of a table in one dialect: names quoted, types where they are known."""
 
     def __init__(self, dialect: Dialect, types: Mapping[str, str] | None = None) -> None:
         self.dialect = dialect
+        self.known = types is not None
         self._types = {name: parse_type(spelled, dialect.name) for name, spelled in (types or {}).items()}
-        self._known = types is not None
+
+    @staticmethod
+    def of(dialect: Dialect, types: Mapping[str, str] | None = None) -> Columns:
+        """Give the columns of a table in a dialect."""
+        return (SqliteColumns if dialect.name == "sqlite" else Columns)(dialect, types)
 
     def type_of(self, name: str) -> ColumnType:
         """Give the type of a column; an unknown one if no types were given."""
-        if not self._known:
+        if not self.known:
             return UNKNOWN
         if name not in self._types:
-            raise ValueError(f"the types name no column {name!r}; they name {list(self._types)[:20]}")
+            raise ValueError(f"the table has no column {name!r}; it has {list(self._types)[:20]}")
         return self._types[name]
 
     def predicate(self, condition: Condition) -> str:
         """Write what a box asks of one column."""
         if condition.categories is not None:
             return self._category_set(condition.name, condition.categories)
+        self._check_numeric(condition.name)
         return self._interval(condition.name, condition.lower, condition.upper)
 
     def box(self, conditions: Sequence[Condition]) -> str:
@@ -67,49 +78,57 @@ class Columns:
 
     def as_double(self, name: str) -> str:
         """Write a cell as the double that ``predict`` compares; NULL or NaN where it is missing."""
-        dialect, column = self.dialect, self.type_of(name)
-        cell = dialect.identifier(name)
-        if column.sort in ("text", "enum", "other"):
-            raise _not_numeric(name, column)
-        if dialect.name == "sqlite":
-            return f"CASE typeof({cell}) WHEN 'integer' THEN CAST({cell} AS REAL) WHEN 'real' THEN {cell} END"
+        column, cell = self.type_of(name), self.dialect.identifier(name)
+        self._check_numeric(name)
         if column.sort == "double":
             return cell
         if column.sort == "boolean":
             cell = f"CAST({cell} AS INTEGER)"
-        elif dialect.name == "duckdb" and (column.sort == "decimal" or (column.most or 0) > 2**64):
+        elif self.dialect.name == "duckdb" and (column.sort == "decimal" or (column.most or 0) > 2**64):
             cell = f"CAST({cell} AS VARCHAR)"  # directly, older versions miss the nearest double
-        return f"CAST({cell} AS {dialect.double})"
+        return f"CAST({cell} AS {self.dialect.double})"
+
+    def comparable(self, name: str, lower: float, upper: float) -> str:
+        """Write a cell so that it compares with these bounds, and subtracts, as its double does."""
+        return self.as_double(name)
+
+    def is_present(self, name: str, categories: Sequence[Category]) -> str:
+        """Write when a cell of a categorical column is not missing."""
+        column, cell = self.type_of(name), self.dialect.identifier(name)
+        may_be_nan = not all(isinstance(value, str | bool) for value in categories)
+        if column.sort in ("double", "real") or (column.sort == "unknown" and may_be_nan):
+            return f"{self.as_double(name)} <= {self.dialect.number(math.inf)}"
+        if column.sort == "decimal" and self.dialect.name == "postgres":
+            return _between(cell, None, NOT_NAN)
+        return f"{cell} IS NOT NULL"
+
+    def _check_numeric(self, name: str) -> None:
+        column = self.type_of(name)
+        if column.sort not in _NUMERIC:
+            raise ValueError(
+                f"column {name!r} is {column.spelled} in the database, and these boxes ask it for numbers: "
+                "convert it, or give a view that does"
+            )
 
     # -- intervals ---------------------------------------------------------------------------------
 
     def _interval(self, name: str, lower: float, upper: float) -> str:
-        dialect, column = self.dialect, self.type_of(name)
-        cell = dialect.identifier(name)
-        if column.sort in ("text", "enum", "other"):
-            raise _not_numeric(name, column)
+        column, cell = self.type_of(name), self.dialect.identifier(name)
         if column.sort == "boolean":
-            admitted = [value for value in (False, True) if lower <= value <= upper]
-            return _truth(cell, admitted)
-        if column.sort in ("integer", "decimal"):
-            if column.grid is None:
-                return self._on_any_decimal(cell, lower, upper)
+            return _truth(cell, [value for value in (False, True) if lower <= value <= upper])
+        if column.grid is not None:
             return self._on_grid(cell, column, lower, upper)
-        if column.sort == "real" and dialect.name != "postgres":  # which has operators for mixed floats
+        if column.sort == "decimal":
+            return self._on_any_decimal(cell, lower, upper)
+        if column.sort == "real":
             lower, upper = inner_real(lower, upper)
             if lower > upper:
                 return "FALSE"
-            number = dialect.number
-            low, high = (number(side).replace(dialect.double, dialect.real) for side in (lower, upper))
+            number = self.dialect.real_number
         else:
-            low, high = dialect.number(lower), dialect.number(upper)
-        if dialect.name == "sqlite":
-            exact = all(abs(side) < LARGEST_EXACT_INTEGER or math.isinf(side) for side in (lower, upper))
-            # Integers are compared as integers: far out that is another order than that of doubles.
-            cell = (cell if self._known else f"+{cell}") if exact else f"({self.as_double(name)})"
-        elif column.sort == "unknown":
-            cell = self.as_double(name)
-        return _between(cell, None if lower == -math.inf else Side(">=", low), Side("<=", high))
+            cell, number = self.comparable(name, lower, upper), self.dialect.number
+        below = None if lower == -math.inf else Side(">=", number(lower))
+        return _between(cell, below, Side("<=", number(upper)))
 
     def _on_grid(self, cell: str, column: ColumnType, lower: float, upper: float) -> str:
         """Compare an integer or fixed-point column with numbers of its own type."""
@@ -121,7 +140,7 @@ class Columns:
         below = None if low <= least else Side(">=", self._literal(low, column))
         above = None if high >= most else Side("<=", self._literal(high, column))
         if above is None and column.sort == "decimal" and self.dialect.name == "postgres":
-            above = Side("<", "CAST('NaN' AS NUMERIC)")
+            above = NOT_NAN
         return _between(cell, below, above)
 
     def _literal(self, count: int, column: ColumnType) -> str:
@@ -132,7 +151,7 @@ class Columns:
 
     def _on_any_decimal(self, cell: str, lower: float, upper: float) -> str:
         """Compare a NUMERIC of any size, which has no grid, with the midpoints where doubles begin."""
-        below, above = None, Side("<", "CAST('NaN' AS NUMERIC)")
+        below, above = None, NOT_NAN
         if lower != -math.inf:
             middle = rounding_midpoint(lower)
             reached = as_double(middle.numerator, middle.denominator) >= lower
@@ -146,51 +165,82 @@ class Columns:
     # -- sets --------------------------------------------------------------------------------------
 
     def _category_set(self, name: str, admitted: Sequence[Category]) -> str:
-        dialect, column = self.dialect, self.type_of(name)
-        cell = dialect.identifier(name)
+        column = self.type_of(name)
         texts = [value for value in admitted if isinstance(value, str)]
-        if texts and len(texts) < len(admitted):
+        numbers = [value for value in admitted if not isinstance(value, str)]
+        if texts and numbers:
             raise ValueError(
                 f"the categories of {name!r} mix text and numbers, which no column of a database holds"
             )
-        if column.sort == "other":
-            raise _not_numeric(name, column)
-        if texts:
-            if column.sort not in ("unknown", "text", "enum") and dialect.name != "sqlite":
-                raise ValueError(f"the categories of {name!r} are text, but the column is {column.spelled}")
-            return _among(self._as_text(name, cell), [dialect.text(value) for value in texts])
-        numbers = [value for value in admitted if not isinstance(value, str)]
-        if column.sort in ("text", "enum"):
-            raise ValueError(f"the categories of {name!r} are numbers, but the column is {column.spelled}")
-        if column.sort == "boolean":
-            return _truth(cell, [value for value in (False, True) if value in numbers])
-        if column.sort == "unknown" and all(isinstance(value, bool) for value in numbers):
-            if dialect.name != "sqlite":
-                return _among(cell, ["TRUE" if value else "FALSE" for value in numbers])
+        if column.sort not in (("unknown", "text", "enum") if texts else _NUMERIC):
+            raise ValueError(
+                f"the categories of {name!r} are {'text' if texts else 'numbers'}, but the column is "
+                f"{column.spelled} in the database: convert it, or give a view that does"
+            )
         large = [value for value in numbers if not abs(float(value)) < LARGEST_EXACT_INTEGER]
         if large:
             raise ValueError(f"category {large[0]} of {name!r} is too large to compare exactly: make it text")
+        return self._texts(name, texts) if texts else self._numbers(name, numbers)
+
+    def _texts(self, name: str, texts: Sequence[str]) -> str:
+        cell = self.dialect.identifier(name)
+        if self.type_of(name).sort != "text":
+            # Equal only to itself, whatever the collation of the column.
+            collation = ' COLLATE "C"' if self.dialect.name == "postgres" else ""
+            cell = f"CAST({cell} AS {self.dialect.text_type}){collation}"
+        return _among(cell, [self.dialect.text(value) for value in texts])
+
+    def _numbers(self, name: str, numbers: Sequence[int | float]) -> str:
+        column, cell = self.type_of(name), self.dialect.identifier(name)
+        if column.sort == "boolean":
+            return _truth(cell, [value for value in (False, True) if value in numbers])
+        if column.sort == "unknown" and all(isinstance(value, bool) for value in numbers):
+            return _truth(cell, [bool(value) for value in numbers])
         if column.grid is not None:
             units = [Fraction(value) * 10**column.grid for value in numbers]
             counts = [int(unit) for unit in units if unit.denominator == 1]
             return _among(cell, [self._literal(count, column) for count in counts])
         if column.sort == "decimal":
             return _among(cell, [exact_decimal(Fraction(value)) for value in numbers])
-        if dialect.name == "sqlite":
-            cell = cell if self._known else f"+{cell}"
-        else:
-            cell = self.as_double(name)
-        return _among(cell, [dialect.number(float(value)) for value in numbers])
+        return _among(self.as_double(name), [self.dialect.number(float(value)) for value in numbers])
 
-    def _as_text(self, name: str, cell: str) -> str:
-        """Write a cell as text that is equal only to itself, whatever the column's collation."""
-        sort = self.type_of(name).sort
-        if self.dialect.name == "sqlite":
-            return f"{cell if sort == 'text' else '+' + cell} COLLATE BINARY"
-        if sort == "text":
-            return cell
-        collation = ' COLLATE "C"' if self.dialect.name == "postgres" else ""
-        return f"CAST({cell} AS {self.dialect.text_type}){collation}"
+
+class SqliteColumns(Columns):
+    """Columns of SQLite, where a type is a preference: any cell may be an integer, a double or a text.
+
+    A text is greater than every number, so that the upper side keeps it out. Between a number and a
+    column that prefers text, the number would become a text; a plus before the name prevents that.
+    """
+
+    def as_double(self, name: str) -> str:
+        """Write a cell as the double that ``predict`` compares, NULL where it is none."""
+        self._check_numeric(name)
+        cell = self.dialect.identifier(name)
+        return f"CASE typeof({cell}) WHEN 'integer' THEN CAST({cell} AS REAL) WHEN 'real' THEN {cell} END"
+
+    def comparable(self, name: str, lower: float, upper: float) -> str:
+        """Write a cell so that it compares with these bounds, and subtracts, as its double does."""
+        # Integers are compared as integers; from 2**53 on, that is another order than that of doubles.
+        if any(LARGEST_EXACT_INTEGER <= abs(side) < math.inf for side in (lower, upper)):
+            return f"({self.as_double(name)})"
+        self._check_numeric(name)
+        return self._bare(name)
+
+    def is_present(self, name: str, categories: Sequence[Category]) -> str:
+        """Write when a cell is not missing: SQLite has no NaN."""
+        return f"{self.dialect.identifier(name)} IS NOT NULL"
+
+    def _bare(self, name: str) -> str:
+        cell = self.dialect.identifier(name)
+        return cell if self.known else f"+{cell}"
+
+    def _texts(self, name: str, texts: Sequence[str]) -> str:
+        cell = self.dialect.identifier(name)
+        cell = cell if self.type_of(name).sort == "text" else f"+{cell}"
+        return _among(f"{cell} COLLATE BINARY", [self.dialect.text(value) for value in texts])
+
+    def _numbers(self, name: str, numbers: Sequence[int | float]) -> str:
+        return _among(self._bare(name), [self.dialect.number(float(value)) for value in numbers])
 
 
 def chain(word: str, parts: Sequence[str], indent: str = "    ") -> str:
@@ -224,10 +274,3 @@ def _truth(cell: str, admitted: Sequence[bool]) -> str:
     if len(admitted) == 2:
         return f"{cell} IS NOT NULL"
     return f"{cell} = {'TRUE' if admitted[0] else 'FALSE'}"
-
-
-def _not_numeric(name: str, column: ColumnType) -> ValueError:
-    return ValueError(
-        f"column {name!r} is {column.spelled} in the database; these boxes ask it for numbers: "
-        "convert the column, or give a view that does"
-    )

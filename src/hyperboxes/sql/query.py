@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..boxes import Boxes, Label
 from .databases import column_types, dialect_of
 from .dialects import DIALECTS, Dialect, name_parts, qualified
+from .nearest import nearest_answer
 from .predicates import Columns, chain
 
 DialectName = Literal["duckdb", "postgres", "sqlite", "spark"]
@@ -94,16 +95,11 @@ def to_sql(
     if kind not in get_args(Kind):
         raise ValueError(f"kind must be one of {list(get_args(Kind))}, got {kind!r}")
     syntax = DIALECTS[dialect]
-    columns = Columns(syntax, types)
+    columns = Columns.of(syntax, types)
     if kind == "where":
         return _where(boxes, columns, label, box)
     if label is not ... or box is not None:
         raise ValueError(f"label and box choose rows for kind='where'; kind={kind!r} answers for every row")
-    if boxes.uncovered == "nearest":
-        raise ValueError(
-            "SQL for uncovered='nearest' is not available: fit with uncovered='default', "
-            "which gives the rows in no box one class, or predict in Python"
-        )
     if kind == "case":
         _check_distinct(boxes.feature_names, syntax)
         return _case(boxes, columns, [syntax.label(answer) for answer in boxes.answers.tolist()])
@@ -140,6 +136,8 @@ def _check_distinct(names: Sequence[str], dialect: Dialect) -> None:
 def _case(boxes: Boxes, columns: Columns, answers: Sequence[str]) -> str:
     """Write the decision list, with the given text for the answer of each box and of the default."""
     *decided, default = answers
+    if boxes.uncovered == "nearest":
+        default = nearest_answer(boxes, columns, answers)
     if not decided:
         return default
     whens = "\n".join(
@@ -160,6 +158,8 @@ def _where(boxes: Boxes, columns: Columns, label: Label | EllipsisType | None, b
         return chain("AND", [columns.predicate(asked) for asked in boxes.conditions(box)], "  ") or "TRUE"
     wanted = _wanted(boxes, label)
     gets = np.array([answer == wanted for answer in boxes.answers.tolist()])
+    if boxes.uncovered == "nearest":
+        return _case(boxes, columns, ["TRUE" if yes else "FALSE" for yes in gets])
     if gets[-1]:
         others = _decided_by(boxes, columns, ~gets[:-1])
         return "TRUE" if others is None else f"({others}) IS NOT TRUE"
