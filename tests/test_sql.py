@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 
@@ -133,7 +132,7 @@ def test_box_without_conditions_and_no_boxes_at_all():
         (Boxes.from_rules([({"a": (0, 1)}, "n\0o")], default="m"), {}, "NUL"),
         (Boxes.from_rules([({"a": {2**53}}, 1)], default=0, categories={"a": [1, 2**53]}), {}, "too large"),
         (Boxes.from_rules([({"a": {1, "x"}}, 1)], default=0, categories={"a": [1, "x", 2]}), {}, "mix text"),
-        
+
     ],
 )  # fmt: skip
 def test_what_cannot_be_exact_is_refused(boxes, arguments, message):

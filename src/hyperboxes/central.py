@@ -136,7 +136,7 @@ class Centres:
         self, source: str, key: str, k: int, syntax: Dialect, types: dict[str, str] | None = None
     ) -> str:
         """Write the query over a source that is SQL already."""
-        columns = Columns(syntax, types)
+        columns = Columns.of(syntax, types)
         boxes = [columns.box(self.boxes.conditions(box)) for box in range(self.boxes.n_boxes)]
         whens = "".join(f"\n      WHEN {box} THEN {place}" for place, box in enumerate(boxes))
         aways = "".join(

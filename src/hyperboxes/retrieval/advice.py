@@ -62,7 +62,7 @@ class Advice:
         pays = math.ceil(self.build_seconds / self.saved_seconds) if self.saved_seconds > 0 else None
         worth = f"pays after about {pays} searches" if pays else "does not pay"
         told = (
-            f"-- serves {which} {', '.join(map(str, self.boxes))}: reads about {_percent(self.read)} of the rows;",
+            f"-- serves {which} {', '.join(map(str, self.boxes))}: reads {_percent(self.read)} of the rows;",
             f"-- builds in about {_seconds(self.build_seconds)}, saves about {_seconds(self.saved_seconds)} "
             f"a search: {worth}",
             *(f"{statement};" for statement in self.statements),
@@ -84,7 +84,7 @@ def _seconds(seconds: float) -> str:
     )
 
 
-def advise(source: Source, boxes: Boxes, background: Sample, kind: Kind | None = None) -> list[Advice]:
+def advise(source: Source, boxes: Boxes, sample: Sample, kind: Kind | None = None) -> list[Advice]:
     """Advise indexes for boxes: of the given kind, or of the one that costs least for what it saves.
 
     A box is left out if it holds so many rows that a scan serves it as well.
@@ -98,22 +98,22 @@ def advise(source: Source, boxes: Boxes, background: Sample, kind: Kind | None =
     made: dict[str, tuple[Index, list[int]]] = {}
     for box in range(boxes.n_boxes):
         conditions = boxes.conditions(box)
-        reusable = [name for name, (index, _) in made.items() if _is_served(index, conditions, background)]
+        reusable = [name for name, (index, _) in made.items() if _is_served(index, conditions, sample)]
         if reusable:
             made[reusable[0]][1].append(box)
             continue
-        index = _index_for(source, conditions, background, kind, correlation)
+        index = _index_for(source, conditions, sample, kind, correlation)
         if index is not None:
             made.setdefault(index.name, (index, []))[1].append(box)
-    return [_weighed(source, boxes, background, index, held) for index, held in made.values()]
+    return [_weighed(source, boxes, sample, index, held) for index, held in made.values()]
 
 
 def _index_for(
-    source: Source, conditions: Sequence[Condition], background: Sample, kind: Kind | None,
+    source: Source, conditions: Sequence[Condition], sample: Sample, kind: Kind | None,
     correlation: dict[str, float],
 ) -> Index | None:  # fmt: skip
     """Choose the index of one box; None if none would help."""
-    points, ranges = split_columns(conditions, background)
+    points, ranges = split_columns(conditions, sample)
     if kind is None:
         ordered = [name for name in ranges if abs(correlation.get(name, 0.0)) >= CORRELATED]
         kind = "brin" if ordered else "grid"
@@ -125,7 +125,7 @@ def _index_for(
         return None
     cuts = {}
     if kind == "grid":
-        cuts = {name: grid_cuts(background, name) for name in ranges[:-1]}
+        cuts = {name: grid_cuts(sample, name) for name in ranges[:-1]}
         ranges = tuple(name for name in ranges[:-1] if cuts[name]) + ranges[-1:]
         cuts = {name: values for name, values in cuts.items() if values}
     if not points + ranges or (kind in ("grid", "cube", "rtree") and not ranges):
@@ -133,17 +133,15 @@ def _index_for(
         if kind is None:
             return None
     index = Index(kind, index_name(source, kind, points + ranges), points, ranges, cuts)
-    return index if _is_served(index, conditions, background) else None
+    return index if _is_served(index, conditions, sample) else None
 
 
-def split_columns(
-    conditions: Sequence[Condition], background: Sample
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def split_columns(conditions: Sequence[Condition], sample: Sample) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Choose the columns of an index: points before ranges, each the most selective first.
 
     The last range is searched as it is, not by cells, and so is the most selective one.
     """
-    shares = {condition.name: float(_holds(condition, background).mean()) for condition in conditions}
+    shares = {condition.name: float(_holds(condition, sample).mean()) for condition in conditions}
     chosen = sorted(conditions, key=lambda condition: (shares[condition.name], condition.feature))[
         :MOST_COLUMNS
     ]
@@ -152,7 +150,7 @@ def split_columns(
     return points, tuple(ranges[1:] + ranges[:1])
 
 
-def sorted_copy_advice(source: Source, boxes: Boxes, background: Sample, path: str) -> list[Advice]:
+def sorted_copy_advice(source: Source, boxes: Boxes, sample: Sample, path: str) -> list[Advice]:
     """Advise an order of the rows, in which most row groups hold no row of the boxes.
 
     Rows go cell by cell of a coarse grid, with about as many cells as there are row groups, and within a
@@ -161,16 +159,16 @@ def sorted_copy_advice(source: Source, boxes: Boxes, background: Sample, path: s
     gain: dict[str, float] = {}
     for box in range(boxes.n_boxes):
         for condition in boxes.conditions(box):
-            held = float(_holds(condition, background).mean())
+            held = float(_holds(condition, sample).mean())
             gain[condition.name] = gain.get(condition.name, 0.0) + 1 - held
     names = sorted(gain, key=lambda name: (-gain[name], name))[:MOST_SORTED]
     if not names:
         return []
     n_groups = max(1, source.n_rows // GROUP_ROWS)
     per_column = max(2, round(n_groups ** (1 / len(names))))
-    ranges = tuple(name for name in names if name not in background.table.categories)
-    points = tuple(name for name in names if name in background.table.categories)
-    cuts = {name: grid_cuts(background, name, per_column) for name in ranges[:-1]}
+    ranges = tuple(name for name in names if name not in sample.table.categories)
+    points = tuple(name for name in names if name in sample.table.categories)
+    cuts = {name: grid_cuts(sample, name, per_column) for name in ranges[:-1]}
     index = Index("sorted", path, points, ranges, cuts)
     order = [source.dialect.identifier(name) for name in points]
     order += [index.cell(source, name) for name in ranges[:-1]]
@@ -179,7 +177,7 @@ def sorted_copy_advice(source: Source, boxes: Boxes, background: Sample, path: s
         f"COPY (SELECT * FROM {source.text} ORDER BY {', '.join(order)})\n"
         f"TO {source.dialect.text(path)} (FORMAT parquet, ROW_GROUP_SIZE {GROUP_ROWS})"
     )
-    shares = [read_share(index, boxes.conditions(box), background) for box in range(boxes.n_boxes)]
+    shares = [read_share(index, boxes.conditions(box), sample) for box in range(boxes.n_boxes)]
     scanned, through = boxes.n_boxes * SCAN["duckdb"], sum(shares) * READ["duckdb"]
     return [
         Advice(
@@ -193,9 +191,9 @@ def sorted_copy_advice(source: Source, boxes: Boxes, background: Sample, path: s
     ]
 
 
-def grid_cuts(background: Sample, name: str, cells: int = CELLS) -> tuple[float, ...]:
+def grid_cuts(sample: Sample, name: str, cells: int = CELLS) -> tuple[float, ...]:
     """Cut a column into cells of like many rows, at short numbers."""
-    values = background.table.matrix[:, background.table.feature_names.index(name)]
+    values = sample.table.matrix[:, sample.table.feature_names.index(name)]
     values = values[np.isfinite(values)]
     if not len(values):
         return ()
@@ -203,23 +201,23 @@ def grid_cuts(background: Sample, name: str, cells: int = CELLS) -> tuple[float,
     return fitting_cuts([float(f"{cut:.6g}") for cut in cuts.tolist()])
 
 
-def _holds(condition: Condition, background: Sample) -> NDArray[np.bool_]:
-    cells = background.table.matrix[:, condition.feature]
+def _holds(condition: Condition, sample: Sample) -> NDArray[np.bool_]:
+    cells = sample.table.matrix[:, condition.feature]
     if condition.categories is not None:
-        known = background.table.categories[condition.name]
+        known = sample.table.categories[condition.name]
         return np.isin(cells, [known.index(value) for value in condition.categories])
     return (cells >= condition.lower) & (cells <= condition.upper)
 
 
-def read_share(index: Index, conditions: Sequence[Condition], background: Sample) -> float:
+def read_share(index: Index, conditions: Sequence[Condition], sample: Sample) -> float:
     """Estimate the share of the rows that an index reads for a box: those that it cannot rule out."""
     asked = {condition.name: condition for condition in conditions}
-    rows = np.ones(len(background), bool)
+    rows = np.ones(len(sample), bool)
     if index.kind in ("btree", "brin"):
         names = index.columns[:1] if index.kind == "btree" and not index.points else index.columns
         for name in names:
             if name in asked:
-                rows &= _holds(asked[name], background)
+                rows &= _holds(asked[name], sample)
     else:
         for name in index.columns:
             if name not in asked:
@@ -230,17 +228,17 @@ def read_share(index: Index, conditions: Sequence[Condition], background: Sample
                 first = bisect_right(ends, condition.lower) - 1
                 last = min(bisect_right(ends, condition.upper), len(ends) - 1)
                 condition = condition._replace(lower=ends[first], upper=ends[last])
-            rows &= _holds(condition, background)
+            rows &= _holds(condition, sample)
     return float(rows.mean())
 
 
-def _is_served(index: Index, conditions: Sequence[Condition], background: Sample) -> bool:
-    return index.serves(conditions) and read_share(index, conditions, background) <= MOST_READ
+def _is_served(index: Index, conditions: Sequence[Condition], sample: Sample) -> bool:
+    return index.serves(conditions) and read_share(index, conditions, sample) <= MOST_READ
 
 
-def _weighed(source: Source, boxes: Boxes, background: Sample, index: Index, held: list[int]) -> Advice:
+def _weighed(source: Source, boxes: Boxes, sample: Sample, index: Index, held: list[int]) -> Advice:
     name = source.dialect.name
-    shares = [read_share(index, boxes.conditions(box), background) for box in held]
+    shares = [read_share(index, boxes.conditions(box), sample) for box in held]
     scanned = len(held) * source.n_rows * SCAN[name]
     through = sum(shares) * source.n_rows * READ[name]
     return Advice(

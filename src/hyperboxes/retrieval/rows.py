@@ -103,43 +103,36 @@ def _found_keys(source: Source, keys: Sequence[Any]) -> list[Any]:
         ) from error
 
 
-def background_keys(source: Source, n: int, without: Iterable[Any], seed: int) -> tuple[Any, ...]:
-    """Draw rows that are not marked, each with the same chance; the same seed draws the same rows."""
+def drawn_keys(source: Source, n: int, seed: int) -> tuple[Any, ...]:
+    """Draw rows, each with the same chance; the same seed draws the same rows."""
     rng = np.random.default_rng(seed)
-    left_out = set(without)
     key = source.key_sql
-    if source.sort_of(source.key) == "integer" or source.types[source.key].upper() == "INTEGER":
+    if source.sort_of(source.key) in ("integer", "unknown"):
         low, high = source.rows(f"SELECT min({key}), max({key}) FROM {source.text}")[0]
-        if isinstance(low, int) and source.n_rows >= LEAST_DENSE * (high - low + 1):
-            return _guessed(source, n, left_out, low, high, rng)
+        whole = isinstance(low, int) and isinstance(high, int)
+        if whole and source.n_rows >= LEAST_DENSE * (high - low + 1):
+            return _guessed(source, n, low, high, rng)
     listed = _in_order([row[0] for row in source.rows(f"SELECT {key} FROM {source.text}")])
-    free = [item for item in listed if item not in left_out]
-    chosen = rng.permutation(len(free))[:n].tolist()
-    return tuple(free[place] for place in chosen)
+    return tuple(listed[place] for place in rng.permutation(len(listed))[:n].tolist())
 
 
-def _guessed(
-    source: Source, n: int, left_out: set[Any], low: int, high: int, rng: np.random.Generator
-) -> tuple[Any, ...]:
+def _guessed(source: Source, n: int, low: int, high: int, rng: np.random.Generator) -> tuple[Any, ...]:
     """Draw numbers between the ends until enough of them are keys; no scan of the table is needed."""
     span = high - low + 1
-    if n + len(left_out) >= source.n_rows or 4 * n >= span:
-        order = [low + int(step) for step in rng.permutation(span)] if span <= 4 * n else []
-        if order:
-            present = set(_found_keys(source, order))
-            return tuple(key for key in order if key in present and key not in left_out)[:n]
-    found: dict[int, None] = {}
+    if span <= 4 * n:
+        order = [low + step for step in rng.permutation(span).tolist()]
+        present = set(_found_keys(source, order))
+        return tuple(key for key in order if key in present)[:n]
+    found: list[int] = []
     tried: set[int] = set()
-    while len(found) < min(n, source.n_rows - len(left_out)):
+    while len(found) < min(n, source.n_rows) and len(tried) < span:
         wanted = int(1.1 * (n - len(found)) * span / source.n_rows) + 16
-        fresh = dict.fromkeys(low + int(step) for step in rng.integers(0, span, wanted))
+        fresh = dict.fromkeys(low + step for step in rng.integers(0, span, wanted).tolist())
         draw = [key for key in fresh if key not in tried]
         tried.update(draw)
         present = set(_found_keys(source, draw))
-        found.update((key, None) for key in draw if key in present and key not in left_out)
-        if len(tried) >= span:
-            break
-    return tuple(found)[:n]
+        found += [key for key in draw if key in present]
+    return tuple(found[:n])
 
 
 def _in_order(keys: list[Any]) -> list[Any]:
@@ -172,6 +165,26 @@ def read_sample(source: Source, features: Sequence[str], keys: Sequence[Any]) ->
         else:
             matrix[:, place] = [np.nan if value is None else value for value in values]
     return Sample(tuple(keys), Table(matrix, tuple(features), categories, frozenset()))
+
+
+def aligned(samples: Sequence[Sample]) -> list[Sample]:
+    """Give samples the same known categories: those of any of them."""
+    tables = [sample.table for sample in samples]
+    known = {
+        name: tuple(sorted({value for table in tables for value in table.categories[name]}))
+        for name in tables[0].categories
+    }
+    return [Sample(sample.keys, _recoded(sample.table, known)) for sample in samples]
+
+
+def _recoded(table: Table, known: dict[str, tuple[Any, ...]]) -> Table:
+    matrix = table.matrix.copy()
+    for name, values in known.items():
+        place = table.feature_names.index(name)
+        codes = np.array([values.index(value) for value in table.categories[name]] + [np.nan])
+        old = matrix[:, place]
+        matrix[:, place] = codes[np.where(np.isnan(old), len(codes) - 1, old).astype(np.int64)]
+    return table._replace(matrix=matrix, categories=known)
 
 
 def _text_cell(source: Source, name: str) -> str:

@@ -18,7 +18,7 @@ from .indexes import Index, Kind, find_indexes, hints_for, merge
 from .learning import fit_marked
 from .plans import Plan, explain
 from .ranking import Rank, count_query, depth, ranked_query
-from .rows import Sample, background_keys, find_features, marked_keys, read_sample
+from .rows import Sample, aligned, drawn_keys, find_features, marked_keys, read_sample
 from .sources import FILE_ROW, Source, open_source
 
 Floats = NDArray[np.float64]
@@ -77,7 +77,7 @@ def search(
     max_boxes, max_features : int
         Most boxes, and most columns that each of them restricts: an index is as wide.
     n_background : int
-        How many unmarked rows are drawn to learn from.
+        How many rows are drawn to learn from beside the marked ones.
     rank : {"depth", "boxes"}
         Whether rows that lie deepest in a box come first, or those in most boxes.
     limit : int or None
@@ -134,23 +134,24 @@ class Settings(NamedTuple):
 
 def _searched(
     source: Source, asked: Settings, positives: tuple[Any, ...], negatives: tuple[Any, ...],
-    indexes: tuple[Index, ...],
+    indexes: tuple[Index, ...], sample: Sample | None = None,
 ) -> Search:  # fmt: skip
     if not positives:
         raise ValueError("positives is empty: mark at least one row that is looked for")
     both = set(positives) & set(negatives)
     if both:
         raise ValueError(f"{source.key} = {min(both, key=repr)!r} is marked as positive and as negative")
-    drawn = background_keys(source, asked.n_background, (*positives, *negatives), asked.seed)
-    everything = read_sample(source, asked.features, (*positives, *negatives, *drawn))
-    cuts = np.cumsum([len(positives), len(negatives)])
-    parts = [everything.rows(part) for part in np.split(np.arange(len(everything)), cuts)]
+    if sample is None:
+        sample = read_sample(source, asked.features, drawn_keys(source, asked.n_background, asked.seed))
+    liked, disliked = (read_sample(source, asked.features, keys) for keys in (positives, negatives))
+    liked, disliked, sample = aligned([liked, disliked, sample])
+    marked = {*positives, *negatives}
+    unmarked = [place for place, key in enumerate(sample.keys) if key not in marked]
     boxes = fit_marked(
-        *(part.table for part in parts), max_boxes=asked.max_boxes, max_features=asked.max_features,
-        seed=asked.seed,
+        liked.table, disliked.table, sample.rows(np.array(unmarked, dtype=np.int64)).table,
+        max_boxes=asked.max_boxes, max_features=asked.max_features, seed=asked.seed,
     )  # fmt: skip
-    background = parts[2] if len(parts[2]) else everything
-    return Search(boxes, positives, negatives, source, asked, background, indexes)
+    return Search(boxes, positives, negatives, source, asked, sample, indexes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +173,7 @@ class Search:
     negatives: tuple[Any, ...]
     source: Source = field(repr=False)
     asked: Settings = field(repr=False)
-    background: Sample = field(repr=False)
+    sample: Sample = field(repr=False)
     indexes: tuple[Index, ...] = ()
 
     def __repr__(self) -> str:
@@ -224,7 +225,7 @@ class Search:
     @cached_property
     def unit(self) -> Floats:
         """What counts as deep in each column: its standard deviation among the rows drawn."""
-        matrix = self.background.table.matrix
+        matrix = self.sample.table.matrix
         finite = np.where(np.isfinite(matrix), matrix, np.nan)
         return standardise(finite, np.ones(len(finite)))[1]
 
@@ -242,7 +243,7 @@ class Search:
         now |= dict.fromkeys(more, True) | dict.fromkeys(less, False)
         return _searched(
             source, self.asked, tuple(key for key, yes in now.items() if yes),
-            tuple(key for key, yes in now.items() if not yes), self.indexes,
+            tuple(key for key, yes in now.items() if not yes), self.indexes, self.sample,
         )  # fmt: skip
 
     # -- indexes -----------------------------------------------------------------------------------
@@ -264,9 +265,9 @@ class Search:
             SQLite, "sorted" in DuckDB, which is a copy in an order that lets it pass over most rows.
         """
         if self.source.dialect.name == "duckdb":
-            advise(self.source, self.boxes, self.background, kind)
-            return sorted_copy_advice(self.source, self.boxes, self.background, _copy_name(self.source))
-        return advise(self.source, self.boxes, self.background, kind)
+            advise(self.source, self.boxes, self.sample, kind)
+            return sorted_copy_advice(self.source, self.boxes, self.sample, _copy_name(self.source))
+        return advise(self.source, self.boxes, self.sample, kind)
 
     def create_indexes(self, kind: Kind | None = None) -> Search:
         """Create the advised indexes that are not there yet, all or none, and use them from now on.
@@ -295,7 +296,7 @@ class Search:
         if Path(path).suffix.lower() != ".parquet":
             raise ValueError(f"the copy is a Parquet file: {path} must end in .parquet")
         with replacing(str(path)) as draft:
-            [found] = sorted_copy_advice(source, self.boxes, self.background, draft)
+            [found] = sorted_copy_advice(source, self.boxes, self.sample, draft)
             source.rows(found.statements[0])
         return replace(self, source=open_source(source.connection, Path(path), source.key))
 

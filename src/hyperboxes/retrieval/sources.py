@@ -17,7 +17,8 @@ from ..sql.predicates import Columns
 _READERS = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv"}
 #: What DuckDB calls the place of a row in a Parquet file.
 FILE_ROW = "file_row_number"
-NUMERIC_SORTS = frozenset(("double", "real", "integer", "decimal", "boolean"))
+#: What holds numbers; SQLite does not know what a column holds unless it is text.
+NUMERIC_SORTS = frozenset(("double", "real", "integer", "decimal", "boolean", "unknown"))
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Source:
     @property
     def columns(self) -> Columns:
         """The columns as predicates write them."""
-        return Columns(self.dialect, self.types)
+        return Columns.of(self.dialect, self.types)
 
     @property
     def key_sql(self) -> str:
@@ -280,10 +281,10 @@ def _has_rowid(connection: Any, dialect: Dialect, parts: tuple[str, ...], column
     if "rowid" in {name.lower() for name in columns}:
         return False
     try:
-        read(connection, dialect, f"SELECT rowid FROM {qualified(parts, dialect)} LIMIT 1")
+        found = read(connection, dialect, f"SELECT rowid FROM {qualified(parts, dialect)} LIMIT 1")
     except Exception:  # a view, or a table without one; each driver has its own error
         return False
-    return True
+    return bool(found) and found[0][0] is not None  # SQLite has NULL for views
 
 
 def _check_key(source: Source) -> None:
