@@ -132,8 +132,9 @@ def inner_real(lower: float, upper: float) -> tuple[float, float]:
     """Move bounds inwards to float32, which no float32 cell can tell from the original."""
     with np.errstate(over="ignore"):
         low, high = np.float32(lower), np.float32(upper)
-    if low < lower:
+    # As Python floats: numpy would compare the other number as a float32, too.
+    if float(low) < lower:
         low = np.nextafter(low, np.float32(np.inf))
-    if high > upper:
+    if float(high) > upper:
         high = np.nextafter(high, np.float32(-np.inf))
     return float(low), float(high)

@@ -25,6 +25,8 @@ class Dialect:
     real: str = "FLOAT"
     text_type: str = "VARCHAR"
     quote: str = '"'
+    #: Behind a text, makes it equal only to itself, whatever the collation of column or database.
+    binary: str = ""
     #: Longer names are cut silently.
     max_name_bytes: int | None = None
     #: Names that fold to the same text are one column, even quoted.
@@ -84,16 +86,18 @@ class Dialect:
 
 DIALECTS = {
     "duckdb": Dialect(
-        "duckdb", "DuckDB",
+        "duckdb", "DuckDB", binary=' COLLATE "C"',
         choose="[{answers}][list_min([{ranked}]).place]", pair="{{far: {}, place: {}}}",
     ),
     "postgres": Dialect(
         "postgres", "PostgreSQL", double="DOUBLE PRECISION", real="REAL", text_type="TEXT", fold=str,
+        binary=' COLLATE "C"',
         max_name_bytes=63,
     ),
     # Between double quotes, SQLite takes a name that no column has for a text; between backticks never.
     "sqlite": Dialect(
         "sqlite", "SQLite", double="REAL", real="REAL", text_type="TEXT", quote="`", greatest="max",
+        binary=" COLLATE BINARY",
         least="min",
     ),
     "spark": Dialect(
@@ -118,7 +122,7 @@ def name_parts(table: str | Sequence[str]) -> list[str]:
 
 
 def _spelled(value: float) -> str:
-    return repr(float(value)).replace("inf", "Infinity")
+    return repr(float(value)).replace("inf", "Infinity").replace("nan", "NaN")
 
 
 def _check_text(what: str, value: str) -> None:

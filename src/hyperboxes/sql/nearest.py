@@ -69,14 +69,15 @@ def _violation(columns: Columns, condition: Condition, scale: float) -> str:
     number = columns.dialect.number
     zero, infinite = number(0.0), number(math.inf)
     if condition.categories is not None:
-        present = columns.is_present(condition.name, condition.categories)
-        fits = columns.predicate(condition)
+        fits, present = columns.box([condition]), columns.is_present(condition)
         return f"CASE WHEN {fits} THEN {zero} WHEN {present} THEN {number(1.0)} ELSE {infinite} END"
     lower, upper = condition.lower, condition.upper
     cell = columns.comparable(condition.name, lower, upper)
     unit = "" if scale == 1 else f" * {number(1 / scale)}"
     below, above = reach(-lower, scale), reach(upper, scale)
     cases = []
+    if columns.unsafe(condition):
+        cases.append(f"{cell} IS NOT DISTINCT FROM {number(math.nan)} THEN {infinite}")
     if lower > -math.inf:
         if below.farther < math.inf:
             cases.append(f"{cell} <= {number(-below.farther)} THEN {infinite}")

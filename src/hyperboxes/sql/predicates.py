@@ -65,16 +65,42 @@ class Columns:
             raise ValueError(f"the table has no column {name!r}; it has {list(self._types)[:20]}")
         return self._types[name]
 
-    def predicate(self, condition: Condition) -> str:
-        """Write what a box asks of one column."""
+    def predicates(self, conditions: Sequence[Condition]) -> list[str]:
+        """Write what a box asks, one predicate or more for each column."""
+        asked = [self._predicate(condition) for condition in conditions]
+        # Last, so that only rows which fulfil all else are looked at again.
+        return asked + [
+            f"{cell} IS DISTINCT FROM {self._nan}" for cell in map(self.unsafe, conditions) if cell
+        ]
+
+    def box(self, conditions: Sequence[Condition]) -> str:
+        """Write what a box asks of a row."""
+        return chain("AND", self.predicates(conditions)) or "TRUE"
+
+    def unsafe(self, condition: Condition) -> str | None:
+        """Give a cell whose NaN a comparison alone does not keep out, None if there is no such danger.
+
+        Statistics of Parquet files leave NaN out, and DuckDB drops comparisons that follow from them.
+        It keeps ``IS DISTINCT FROM``.
+        """
+        if self.dialect.name != "duckdb" or not self._may_be_nan(condition):
+            return None
+        return self.as_double(condition.name)
+
+    def _may_be_nan(self, condition: Condition) -> bool:
+        sort = self.type_of(condition.name).sort
+        of_numbers = condition.categories is None or not isinstance(condition.categories[0], str | bool)
+        return sort in ("double", "real") or (sort == "unknown" and of_numbers)
+
+    @property
+    def _nan(self) -> str:
+        return self.dialect.number(math.nan)
+
+    def _predicate(self, condition: Condition) -> str:
         if condition.categories is not None:
             return self._category_set(condition.name, condition.categories)
         self._check_numeric(condition.name)
         return self._interval(condition.name, condition.lower, condition.upper)
-
-    def box(self, conditions: Sequence[Condition]) -> str:
-        """Write what a box asks of a row."""
-        return chain("AND", [self.predicate(condition) for condition in conditions]) or "TRUE"
 
     def as_double(self, name: str) -> str:
         """Write a cell as the double that ``predict`` compares; NULL or NaN where it is missing."""
@@ -92,15 +118,17 @@ class Columns:
         """Write a cell so that it compares with these bounds, and subtracts, as its double does."""
         return self.as_double(name)
 
-    def is_present(self, name: str, categories: Sequence[Category]) -> str:
-        """Write when a cell of a categorical column is not missing."""
-        column, cell = self.type_of(name), self.dialect.identifier(name)
-        may_be_nan = not all(isinstance(value, str | bool) for value in categories)
-        if column.sort in ("double", "real") or (column.sort == "unknown" and may_be_nan):
-            return f"{self.as_double(name)} <= {self.dialect.number(math.inf)}"
-        if column.sort == "decimal" and self.dialect.name == "postgres":
-            return _between(cell, None, NOT_NAN)
-        return f"{cell} IS NOT NULL"
+    def is_present(self, condition: Condition) -> str:
+        """Write when a cell is not missing."""
+        cell = self.dialect.identifier(condition.name)
+        if not self._may_be_nan(condition):
+            if self.type_of(condition.name).sort == "decimal" and self.dialect.name == "postgres":
+                return _between(cell, None, NOT_NAN)
+            return f"{cell} IS NOT NULL"
+        cell = self.as_double(condition.name)
+        if self.unsafe(condition):
+            return f"{cell} IS NOT NULL AND {cell} IS DISTINCT FROM {self._nan}"
+        return f"{cell} <= {self.dialect.number(math.inf)}"
 
     def _check_numeric(self, name: str) -> None:
         column = self.type_of(name)
@@ -128,7 +156,9 @@ class Columns:
         else:
             cell, number = self.comparable(name, lower, upper), self.dialect.number
         below = None if lower == -math.inf else Side(">=", number(lower))
-        return _between(cell, below, Side("<=", number(upper)))
+        # Where NaN is kept out otherwise, an open side need not be asked.
+        above = None if upper == math.inf and self.dialect.name == "duckdb" else Side("<=", number(upper))
+        return _between(cell, below, above)
 
     def _on_grid(self, cell: str, column: ColumnType, lower: float, upper: float) -> str:
         """Compare an integer or fixed-point column with numbers of its own type."""
@@ -185,9 +215,10 @@ class Columns:
     def _texts(self, name: str, texts: Sequence[str]) -> str:
         cell = self.dialect.identifier(name)
         if self.type_of(name).sort != "text":
-            # Equal only to itself, whatever the collation of the column.
-            collation = ' COLLATE "C"' if self.dialect.name == "postgres" else ""
-            cell = f"CAST({cell} AS {self.dialect.text_type}){collation}"
+            cell = f"CAST({cell} AS {self.dialect.text_type})"
+        # A text of PostgreSQL is known to be one of a collation that tells all texts apart.
+        if self.type_of(name).sort != "text" or self.dialect.name != "postgres":
+            cell += self.dialect.binary
         return _among(cell, [self.dialect.text(value) for value in texts])
 
     def _numbers(self, name: str, numbers: Sequence[int | float]) -> str:
@@ -226,9 +257,9 @@ class SqliteColumns(Columns):
         self._check_numeric(name)
         return self._bare(name)
 
-    def is_present(self, name: str, categories: Sequence[Category]) -> str:
+    def is_present(self, condition: Condition) -> str:
         """Write when a cell is not missing: SQLite has no NaN."""
-        return f"{self.dialect.identifier(name)} IS NOT NULL"
+        return f"{self.dialect.identifier(condition.name)} IS NOT NULL"
 
     def _bare(self, name: str) -> str:
         cell = self.dialect.identifier(name)
@@ -237,7 +268,7 @@ class SqliteColumns(Columns):
     def _texts(self, name: str, texts: Sequence[str]) -> str:
         cell = self.dialect.identifier(name)
         cell = cell if self.type_of(name).sort == "text" else f"+{cell}"
-        return _among(f"{cell} COLLATE BINARY", [self.dialect.text(value) for value in texts])
+        return _among(cell + self.dialect.binary, [self.dialect.text(value) for value in texts])
 
     def _numbers(self, name: str, numbers: Sequence[int | float]) -> str:
         return _among(self._bare(name), [self.dialect.number(float(value)) for value in numbers])

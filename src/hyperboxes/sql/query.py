@@ -155,7 +155,7 @@ def _where(boxes: Boxes, columns: Columns, label: Label | EllipsisType | None, b
             raise ValueError("give a label or a box, not both: the rows of a class, or those in a box")
         if not -boxes.n_boxes <= box < boxes.n_boxes:
             raise ValueError(f"there is no box {box}; there are {boxes.n_boxes}, from 0 on")
-        return chain("AND", [columns.predicate(asked) for asked in boxes.conditions(box)], "  ") or "TRUE"
+        return chain("AND", columns.predicates(boxes.conditions(box)), "  ") or "TRUE"
     wanted = _wanted(boxes, label)
     gets = np.array([answer == wanted for answer in boxes.answers.tolist()])
     if boxes.uncovered == "nearest":
@@ -195,7 +195,7 @@ def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> st
     found = []
     for box in np.flatnonzero(chosen & ~boxes.shadowed()):
         rivals = [f"({predicate(int(rival))}) IS NOT TRUE" for rival in np.flatnonzero(before[:, box])]
-        asked = [columns.predicate(condition) for condition in boxes.conditions(int(box))]
+        asked = columns.predicates(boxes.conditions(int(box)))
         found.append(chain("AND", [*asked, *rivals]) or "TRUE")
     if len(found) == 1:
         return found[0]
