@@ -25,6 +25,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
             "binning",
             "crisp",
             "explain",
+            "measures",
             "model_document",
             "model_file",
             "polish",
@@ -35,12 +36,16 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"waist", "kernels"},
     ),
     "makers": ({"nn", "prim", "fmm"}, {"waist", "kernels", "tools"}),
-    "readers": ({"rules", "sql", "plot", "plot_trajectory", "report"}, {"waist", "kernels", "tools"}),
+    "readers": (
+        {"rules", "sql", "central", "plot", "plot_trajectory", "report"},
+        {"waist", "kernels", "tools"},
+    ),
     "estimators": ({"estimators"}, {"waist", "kernels", "tools", "makers"}),
+    "retrieval": ({"retrieval"}, {"waist", "kernels", "tools", "makers", "readers", "estimators"}),
     "science": ({"datasets", "bench"}, {"waist", "kernels", "tools", "makers", "readers", "estimators"}),
     "shell": (
         {"cli", "demo", "__main__"},
-        {"waist", "kernels", "tools", "makers", "readers", "estimators", "science"},
+        {"waist", "kernels", "tools", "makers", "readers", "estimators", "retrieval", "science"},
     ),
 }
 GROUP = {module: group for group, (modules, _) in LAYERS.items() for module in modules}

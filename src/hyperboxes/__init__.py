@@ -17,7 +17,10 @@ _HOMES = {
     "PRIMClassifier": "estimators",
     "PRIMRegressor": "estimators",
     "RandomHyperboxesClassifier": "estimators",
+    "Search": "retrieval",
     "read_model": "model_file",
+    "representatives": "central",
+    "search": "retrieval",
     "write_model": "model_file",
 }
 
@@ -30,13 +33,17 @@ __all__ = [
     "PRIMClassifier",
     "PRIMRegressor",
     "RandomHyperboxesClassifier",
+    "Search",
     "__version__",
     "read_model",
+    "representatives",
+    "search",
     "write_model",
 ]
 
 if TYPE_CHECKING:
     from .boxes import Boxes
+    from .central import representatives
     from .conditions import Condition
     from .estimators import (
         FMMClassifier,
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
         RandomHyperboxesClassifier,
     )
     from .model_file import ModelFormatError, read_model, write_model
+    from .retrieval import Search, search
 
 
 def __getattr__(name: str) -> Any:
