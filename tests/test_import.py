@@ -35,7 +35,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"waist", "kernels"},
     ),
     "makers": ({"nn", "prim", "fmm"}, {"waist", "kernels", "tools"}),
-    "readers": ({"rules", "sql", "plot", "plot_trajectory", "report"}, {"waist", "kernels", "tools"}),
+    "readers": ({"rules", "sql", "plot", "plot_trajectory", "page"}, {"waist", "kernels", "tools"}),
     "estimators": ({"estimators"}, {"waist", "kernels", "tools", "makers"}),
     "science": ({"datasets", "bench"}, {"waist", "kernels", "tools", "makers", "readers", "estimators"}),
     "shell": (

@@ -17,7 +17,9 @@ _HOMES = {
     "PRIMClassifier": "estimators",
     "PRIMRegressor": "estimators",
     "RandomHyperboxesClassifier": "estimators",
+    "explore": "page",
     "read_model": "model_file",
+    "report": "page",
     "write_model": "model_file",
 }
 
@@ -31,7 +33,9 @@ __all__ = [
     "PRIMRegressor",
     "RandomHyperboxesClassifier",
     "__version__",
+    "explore",
     "read_model",
+    "report",
     "write_model",
 ]
 
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
         RandomHyperboxesClassifier,
     )
     from .model_file import ModelFormatError, read_model, write_model
+    from .page import explore, report
 
 
 def __getattr__(name: str) -> Any:
