@@ -45,7 +45,7 @@ export function figuresOf(counts, answers, nClasses) {
   return {
     total, right, boxes, classes, matrix, macroF1,
     accuracy: share(right, total), accuracyInterval: wilson(right, total),
-    macroF1Interval: macroInterval(matrix, classes, macroF1, scores.length, total),
+    macroF1Interval: macroInterval(matrix, classes, macroF1),
   };
 }
 
@@ -68,23 +68,50 @@ export function f1Interval(hits, either) {
   return interval && interval.map((j) => (2 * j) / (1 + j));
 }
 
-/** Interval of the mean F1 over classes: the delta method on the confusion matrix. */
-function macroInterval(matrix, classes, macroF1, present, total) {
-  if (Number.isNaN(macroF1) || !total) return null;
-  // How far one row more in a cell of the matrix would move the mean.
-  const pull = classes.map((one) => {
-    const size = one.rows + one.answered;
-    return size > 0 ? { hit: (2 / size) / present, miss: (one.f1 / size) / present } : { hit: 0, miss: 0 };
-  });
-  let first = 0;
-  let second = 0;
+/**
+ * Interval of the mean F1 over classes: the intervals of the classes added up like standard errors, with the
+ * correlations that the confusion matrix gives. Unlike the delta method alone it holds for a perfect score.
+ */
+export function macroInterval(matrix, classes, macroF1) {
+  const scored = classes.flatMap((one, label) => (Number.isNaN(one.f1) ? [] : [{ ...one, label }]));
+  if (!scored.length) return null;
+  const covariance = covarianceOf(matrix, scored);
+  const variances = covariance.map((line, place) => line[place]);
+  // Where a class is without error its correlations are unknown: one is the cautious guess.
+  const correlation = (a, b) => {
+    const size = Math.sqrt(variances[a] * variances[b]);
+    return a === b || !(size > 0) ? 1 : Math.max(-1, Math.min(1, covariance[a][b] / size));
+  };
+  const half = (end) => {
+    const reach = scored.map((one) => Math.abs(one.f1 - one.f1Interval[end]));
+    let sum = 0;
+    reach.forEach((a, i) => reach.forEach((b, j) => { sum += correlation(i, j) * a * b; }));
+    return Math.sqrt(Math.max(0, sum)) / scored.length;
+  };
+  return [Math.max(0, macroF1 - half(0)), Math.min(1, macroF1 + half(1))];
+}
+
+/** Covariances of the classes' F1, by how far one row more in a cell of the matrix would move each. */
+function covarianceOf(matrix, scored) {
+  const n = scored.length;
+  const total = matrix.reduce((sum, line) => line.reduce((part, rows) => part + rows, sum), 0);
+  const place = new Map(scored.map((one, index) => [one.label, index]));
+  const sums = Array.from({ length: n }, () => new Float64Array(n));
+  const means = new Float64Array(n);
   matrix.forEach((line, truth) => line.forEach((rows, answer) => {
     if (!rows) return;
-    let move = -pull[truth].miss - (answer < classes.length ? pull[answer].miss : 0);
-    if (answer === truth) move += pull[truth].hit;
-    first += rows * move;
-    second += rows * move * move;
+    // A row moves the F1 of its class and of its answer, and of no other class.
+    const moves = new Map();
+    for (const label of [truth, answer]) {
+      const index = place.get(label);
+      if (index === undefined) continue;
+      const { f1, rows: own, answered } = scored[index];
+      moves.set(index, truth === answer ? (2 - 2 * f1) / (own + answered) : -f1 / (own + answered));
+    }
+    for (const [i, a] of moves) {
+      means[i] += rows * a;
+      for (const [j, b] of moves) sums[i][j] += rows * a * b;
+    }
   }));
-  const half = Z * Math.sqrt(Math.max(0, second - (first * first) / total));
-  return [Math.max(0, macroF1 - half), Math.min(1, macroF1 + half)];
+  return sums.map((line, i) => line.map((sum, j) => sum - (means[i] * means[j]) / total));
 }

@@ -137,7 +137,7 @@ function strip(store, feature) {
       lane.node.classList.toggle("lit", lane.id === focus || lane.id === selected);
     }
     if (topics.has("row") || topics.has("start") || topics.has("layout")) place(pin, cells ? cells[feature] : NaN);
-    if (topics.has("hover")) place(hoverPin, hoverRow === null ? NaN : store.columns[feature][hoverRow]);
+    if (topics.has("hover") || topics.has("start") || topics.has("layout")) place(hoverPin, hoverRow === null ? NaN : store.columns[feature][hoverRow]);
   }
   return { node, layout, update };
 }

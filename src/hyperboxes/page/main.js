@@ -67,7 +67,7 @@ function onKey(event, store) {
 function footer(store) {
   const keys = [["Tab", "to the next group"], ["↑ ↓", "among boxes, or among edges"], ["← →", "move an edge to the next value; with Shift by ten"],
     ["Delete", "open a side"], ["Ctrl+Z", "undo"], ["Esc", "select nothing"]];
-  const parts = keys.flatMap(([key, what]) => [el("kbd", {}, key), el("span", {}, what)]);
+  const parts = keys.map(([key, what]) => el("span", {}, el("kbd", {}, key), ` ${what}`));
   const sample = store.sampled ? `The page holds ${store.rows} of ${store.payload.rows.total} rows, drawn by lot: figures of the model as it came are of all rows, figures of an edited model and all pictures are of the rows drawn.` : "The page holds every row; all figures are exact.";
   return el("footer", { class: "foot" }, el("div", { class: "keys" }, parts),
     el("p", {}, `${sample} Missing values meet no condition. hyperboxes ${store.payload.version}.`));

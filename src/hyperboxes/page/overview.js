@@ -75,7 +75,7 @@ export function overviewView(store, styles) {
     const free = store.inside[store.inside.length - 1];
     const then = store.model.uncovered === "nearest" ? "and go to the nearest box" : "and get the default";
     say(covered, `${formatCount(free)} of ${formatCount(figures.total)} rows (${(100 * free / figures.total).toFixed(1)} %) lie in no box ${then}.`);
-    say(source, `Figures are of the ${store.rowsText()}. Intervals hold 95 %: Wilson’s for shares and, carried over, for each F1; the delta method for macro F1.`);
+    say(source, `Figures are of the ${store.rowsText()}. Intervals are of 95 %: Wilson’s for shares and, carried over, for F1; those of the classes, combined, for macro F1.`);
     classes.update();
     matrix.update();
   });

@@ -6,10 +6,10 @@ import { roughly } from "./numbers.js";
 import { panelHead } from "./parts.js";
 
 const LINES = 600;
-const HEIGHT = 300;
-const TOP = 34;
+const HEIGHT = 310;
+const TOP = 48;
 const BOTTOM = 30;
-const LEAST = 92;
+const LEAST = 84;
 
 export function parallelView(store, styles) {
   const canvas = el("canvas", { class: "lines", "aria-hidden": "true" });
@@ -64,7 +64,8 @@ export function parallelView(store, styles) {
     canvas.width = Math.round(whole * ratio);
     canvas.height = Math.round(HEIGHT * ratio);
     put(picture, "viewBox", `0 0 ${whole} ${HEIGHT}`);
-    const room = Math.floor(((whole - 110) / Math.max(1, axes.length - 1)) / 6.4);
+    // Names stand in two rows, so that each has the room of two axes.
+    const room = Math.floor(((whole - 110) / Math.max(1, axes.length - 1)) * 2 / 7.2) - 1;
     axesNode.replaceChildren(...axes.flatMap((feature, place) => {
       const { shown, categories } = store.features[feature];
       const [low, high] = store.ranges[feature];
@@ -75,7 +76,7 @@ export function parallelView(store, styles) {
         : [svg("text", { class: "tick middle", x, y: HEIGHT - BOTTOM + 15 }, roughly(low)), svg("text", { class: "tick middle", x, y: TOP - 6 }, roughly(high))];
       return [
         svg("line", { class: "axis", x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM }),
-        svg("text", { class: "axis-name middle", x, y: TOP - 20 }, name, svg("title", {}, shown)),
+        svg("text", { class: "axis-name middle", x, y: TOP - (place % 2 ? 20 : 34) }, name, svg("title", {}, shown)),
         ...ends,
       ];
     }));

@@ -103,6 +103,7 @@ def _features(boxes: Boxes, unit: Floats) -> list[dict[str, Any]]:
             "name": name,
             "shown": format_name(name),
             "python": ascii(name),
+            "folded": name.casefold(),
             "unit": float(scale),
             "categories": [
                 {

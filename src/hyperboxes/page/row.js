@@ -3,7 +3,7 @@
 import { button, el, put, say } from "./dom.js";
 import { explain } from "./explain.js";
 import { restricted } from "./model.js";
-import { formatNumber, roughly } from "./numbers.js";
+import { formatNumber, nextAfter, roughly } from "./numbers.js";
 import { choice, mark, panelHead } from "./parts.js";
 import { conditionText } from "./text.js";
 
@@ -77,7 +77,7 @@ export function rowView(store, styles) {
     const moves = [...way.cells].map(([feature, cell]) => el("li", {},
       el("span", { class: "feature" }, store.features[feature].shown), " ",
       el("span", { class: "from" }, cellText(store, feature, cells[feature])), " → ",
-      el("strong", {}, cellText(store, feature, cell))));
+      el("strong", {}, changeText(store, feature, cell, way.enters))));
     change.replaceChildren(
       el("p", {}, "Smallest change: it becomes ", el("strong", {}, name(way.prediction)),
         ` if it ${way.enters ? "enters" : "leaves"} box ${way.box}`),
@@ -98,6 +98,13 @@ export function cellText(store, feature, cell) {
   if (Number.isNaN(cell)) return "missing";
   if (!categories) return formatNumber(cell);
   return categories[cell]?.shown ?? "unknown";
+}
+
+/** Write where a value has to go: just beyond a bound, rather than the float64 that is there. */
+function changeText(store, feature, cell, enters) {
+  if (enters || store.features[feature].categories) return cellText(store, feature, cell);
+  const [below, above] = [formatNumber(nextAfter(cell, -1)), formatNumber(nextAfter(cell, 1))];
+  return below.length < above.length ? `just above ${below}` : `just below ${above}`;
 }
 
 function field(store, feature) {

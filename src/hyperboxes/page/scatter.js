@@ -7,7 +7,7 @@ import { formatNumber, roughly } from "./numbers.js";
 import { choice, mark, panelHead } from "./parts.js";
 import { Board, rgb, stamp } from "./sprites.js";
 
-const MARGIN = { left: 46, right: 14, top: 12, bottom: 30 };
+const MARGIN = { left: 46, right: 14, top: 26, bottom: 30 };
 
 export function scatterView(store, styles) {
   const board = new Board(el("canvas", { class: "points", "aria-hidden": "true" }));
@@ -217,7 +217,7 @@ function axisMarks(store, { frame, limits, atX, atY }, pair) {
         : svg("text", { class: "tick middle", x: at, y: frame.bottom + 14 }, text));
     }
     marks.push(axis
-      ? svg("text", { class: "axis-name", x: frame.left + 4, y: frame.top + 10 }, shown)
+      ? svg("text", { class: "axis-name", x: 2, y: frame.top - 12 }, shown)
       : svg("text", { class: "axis-name end", x: frame.right, y: frame.bottom + 27 }, shown));
   });
   return marks;

@@ -42,8 +42,8 @@ export function toRules(model, features, classes) {
 // -- SQL --------------------------------------------------------------------------------------------
 
 const DIALECTS = {
-  duckdb: { double: "DOUBLE", text: "VARCHAR", escapes: false },
-  postgres: { double: "DOUBLE PRECISION", text: "TEXT", escapes: true },
+  duckdb: { double: "DOUBLE", text: "VARCHAR", escapes: false, folds: true },
+  postgres: { double: "DOUBLE PRECISION", text: "TEXT", escapes: true, folds: false },
 };
 
 /** Write a model as one CASE expression; throws with the reason where SQL cannot be exact. */
@@ -52,6 +52,7 @@ export function toSql(model, features, classes, dialect) {
     throw new Error("Rows in no box get the class of the nearest box, which this page does not write as SQL. Save the model and use hyperboxes sql, or fit with uncovered=\"default\".");
   }
   const syntax = DIALECTS[dialect];
+  checkDistinct(features.map((feature) => (syntax.folds ? feature.folded : feature.name)));
   const fallback = model.fallback < 0 ? "NULL" : sqlValue(classes[model.fallback], syntax);
   if (!model.boxes.length) return fallback;
   const whens = model.boxes.map((box) => {
@@ -72,17 +73,18 @@ function sqlCondition(box, feature, { name, categories }, syntax) {
     return [`${cell} >= ${sqlNumber(repr(low), syntax)}`, `${cell} <= ${sqlNumber(repr(high), syntax)}`];
   }
   const admitted = categories.filter((_, place) => flags[place]);
-  const kinds = new Set(admitted.map((category) => (category.kind === "int" ? "float" : category.kind)));
-  if (kinds.size > 1) throw new Error(`The categories of ${name} mix kinds, which no column of a database holds.`);
-  const [kind] = kinds;
-  if (kind === "float" && admitted.some((category) => !(Math.abs(Number(category.python)) < 2 ** 53))) {
+  const every = (kind) => admitted.every((category) => category.kind === kind);
+  const within = (cell, items) => [`${cell} IN (${items.join(", ")})`];
+  if (every("bool")) return within(column, admitted.map((category) => sqlValue(category, syntax)));
+  if (every("text")) return within(`CAST(${column} AS ${syntax.text})`, admitted.map((category) => sqlText(category.value, syntax)));
+  if (admitted.some((category) => category.kind === "text")) {
+    throw new Error(`The categories of ${name} mix text and numbers, which no column of a database holds.`);
+  }
+  const numbers = admitted.map(({ kind, python }) => (kind === "bool" ? Number(python === "True") : Number(python)));
+  if (numbers.some((number) => !(Math.abs(number) < 2 ** 53))) {
     throw new Error(`A category of ${name} is too large to compare exactly: make it text.`);
   }
-  const type = { text: syntax.text, float: syntax.double }[kind];
-  const items = admitted.map((category) => (
-    kind === "float" ? sqlNumber(repr(Number(category.python)), syntax) : sqlValue(category, syntax)
-  ));
-  return [`${type ? `CAST(${column} AS ${type})` : column} IN (${items.join(", ")})`];
+  return within(`CAST(${column} AS ${syntax.double})`, numbers.map((number) => sqlNumber(repr(number), syntax)));
 }
 
 // Bare, 0.1 would be a decimal, which databases compare and round by other rules.
@@ -107,6 +109,11 @@ function sqlName(name, syntax) {
     throw new Error(`PostgreSQL cuts names at 63 bytes: rename ${name}.`);
   }
   return `"${name.replaceAll('"', '""')}"`;
+}
+
+function checkDistinct(names) {
+  const twice = names.find((name, place) => names.indexOf(name) !== place);
+  if (twice !== undefined) throw new Error(`Two columns are ${twice} to this database: rename one of them.`);
 }
 
 function checkText(value) {
