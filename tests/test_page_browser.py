@@ -92,6 +92,10 @@ def shares(values):
     return ["–" if math.isnan(value) else f"{value:.3f}" for value in values]
 
 
+def apart(rows):
+    return f"{rows:,.0f}".replace(",", "\u202f")
+
+
 def check_figures(page, boxes, X, y):
     """Compare every figure on the page with Python's."""
     settle(page)
@@ -100,7 +104,7 @@ def check_figures(page, boxes, X, y):
     assert text("[data-figure=Accuracy]").inner_text() == f"{summary.accuracy:.3f}"
     assert text("[data-figure='Macro F1']").inner_text() == f"{summary.macro_f1:.3f}"
     cards = text(".cards > .card, .card.else")
-    assert cards.locator(".figures .rows").all_inner_texts() == [f"{rows:.0f}" for rows in summary.support]
+    assert cards.locator(".figures .rows").all_inner_texts() == [apart(rows) for rows in summary.support]
     values = cards.locator(".figures .meter .value").all_inner_texts()
     assert values[0::2] == shares(summary.precision)
     assert values[1::2] == shares(summary.recall)
@@ -112,7 +116,7 @@ def check_figures(page, boxes, X, y):
     matrix = np.zeros((len(place), len(place)), int)
     for truth, answer in zip(y, boxes.predict(X).tolist(), strict=True):
         matrix[place[truth], place[answer]] += 1
-    shown = [int(cell.replace("·", "0")) for cell in text(".matrix td.number").all_inner_texts()]
+    shown = [int(cell.replace("·", "0").replace("\u202f", "")) for cell in text(".matrix td.number").all_inner_texts()]
     assert shown == matrix.ravel().tolist()
 
 
@@ -421,11 +425,11 @@ def test_of_a_sample_the_page_says_so_and_keeps_exact_figures(visit):
     page = visit((boxes, X, y), max_rows=500, held_out=True)
     summary = summarize(boxes, X, y)
     assert page.locator("[data-figure=Accuracy]").inner_text() == f"{summary.accuracy:.3f}"
-    assert "5\u202f000 held-out rows" in page.locator(".quality").inner_text()
+    assert "5\u202f000 held-out rows" in page.locator(".source").inner_text()
     page.locator(".card-title").first.click()
     page.click("[aria-label='Open the lower side of x0']")
     settle(page)
-    assert "sample of 500 of 5\u202f000 held-out rows" in page.locator(".quality").inner_text()
+    assert "sample of 500 of 5\u202f000 held-out rows" in page.locator(".source").inner_text()
     assert page.locator(".card .rows").first.inner_text() == "500"
 
 
@@ -511,7 +515,7 @@ def large():
 
 
 FRAMES = """() => { globalThis.frames_ = []; let last = performance.now();
-  const tick = (now) => { frames_.push(now - last); last = now; if (globalThis.frames_) requestAnimationFrame(tick); };
+  const tick = (now) => { if (!globalThis.frames_) return; frames_.push(now - last); last = now; requestAnimationFrame(tick); };
   requestAnimationFrame(tick); }"""
 
 

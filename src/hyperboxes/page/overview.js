@@ -57,14 +57,12 @@ export function overviewView(store, styles) {
   const accuracy = bigFigure("Accuracy", "share of rows with the right answer");
   const macro = bigFigure("Macro F1", "mean F1 over the classes");
   const covered = el("p", { class: "note" });
-  const source = el("p", { class: "note" });
+  const source = el("p", { class: "note source" });
   const [kind, meaning] = KINDS[store.payload.kind];
   const quality = el("section", { class: "panel quality", "aria-label": "Quality" },
     el("div", { class: "rows-kind" }, el("span", { class: `pill ${store.payload.kind.replace(" ", "-")}` }, kind),
       el("span", { class: "note" }, meaning)),
-    el("div", { class: "bigs" }, accuracy.node, macro.node), covered, source,
-    store.payload.fidelity && el("p", { class: "note" },
-      `The boxes alone give the estimator's answer on ${store.payload.fidelity} of its training rows; figures here are of the boxes.`));
+    el("div", { class: "bigs" }, accuracy.node, macro.node), covered);
   const classes = classTable(store, styles);
   const matrix = confusion(store, styles);
   store.follow((topics) => {
@@ -75,11 +73,13 @@ export function overviewView(store, styles) {
     const free = store.inside[store.inside.length - 1];
     const then = store.model.uncovered === "nearest" ? "and go to the nearest box" : "and get the default";
     say(covered, `${formatCount(free)} of ${formatCount(figures.total)} rows (${(100 * free / figures.total).toFixed(1)} %) lie in no box ${then}.`);
-    say(source, `Figures are of the ${store.rowsText()}. Intervals are of 95 %: Wilson’s for shares and, carried over, for F1; those of the classes, combined, for macro F1.`);
+    const fidelity = store.payload.fidelity ? ` The boxes alone give the estimator’s answer on ${store.payload.fidelity} of its training rows; figures here are of the boxes.` : "";
+    say(source, `Figures are of the ${store.rowsText()}. Intervals are of 95 %: Wilson’s for shares and, carried over, for F1; those of the classes, combined, for macro F1.${fidelity}`);
     classes.update();
     matrix.update();
   });
-  return el("section", { class: "overview", "aria-label": "Overview" }, quality, classes.node, matrix.node);
+  return el("section", { class: "overview", "aria-label": "Overview" }, quality,
+    el("section", { class: "panel judged", "aria-label": "Classes" }, classes.node, matrix.node), source);
 }
 
 function bigFigure(name, meaning) {
@@ -102,7 +102,7 @@ function classTable(store, styles) {
     return { node, rows, meters };
   });
   const head = ["Class", "Rows", "Precision", "Recall", "F1"];
-  const node = el("section", { class: "panel classes", "aria-label": "Classes" },
+  const node = el("div", { class: "classes" },
     el("div", { class: "scroll" }, el("table", {},
       el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: name === "Rows" ? "number" : null }, name)))),
       el("tbody", {}, lines.map((line) => line.node)))));
@@ -139,5 +139,5 @@ function confusion(store, styles) {
       cell.style.setProperty("--share", share.toFixed(3));
     }));
   }
-  return { node: el("section", { class: "panel confusion", "aria-label": "Confusion matrix" }, el("div", { class: "scroll" }, table)), update };
+  return { node: el("div", { class: "confusion" }, el("div", { class: "scroll" }, table)), update };
 }

@@ -4,6 +4,7 @@ import { el, put, say, svg } from "./dom.js";
 import { boundOf, makeEdge, speakEdge } from "./edits.js";
 import { restricted } from "./model.js";
 import { formatNumber, roughly } from "./numbers.js";
+import { ink } from "./palette.js";
 import { choice, mark, panelHead } from "./parts.js";
 import { Board, rgb, stamp } from "./sprites.js";
 
@@ -55,11 +56,14 @@ export function scatterView(store, styles) {
     places = { x: plane.across(store.columns[pair[0]]), y: plane.down(store.columns[pair[1]]) };
   }
 
+  let looks = null;
   function drawPoints() {
     const ratio = Math.min(2, window.devicePixelRatio || 1);
-    board.clear(Math.round(size[0] * ratio), Math.round(size[1] * ratio));
-    const radius = (store.rows <= 400 ? 4.2 : store.rows <= 2500 ? 3.2 : 2.2) * ratio;
-    const looks = styles().map(({ colour, shape }) => ({ colour: rgb(colour), full: stamp(shape, radius, false), hollow: stamp(shape, radius, true) }));
+    board.clear(Math.round(size[0] * ratio), Math.round(size[1] * ratio), rgb(ink("panel")));
+    if (!looks) {
+      const radius = (store.rows <= 400 ? 4.2 : store.rows <= 2500 ? 3.2 : 2.2) * ratio;
+      looks = styles().map(({ colour, shape }) => ({ colour: rgb(colour), full: stamp(shape, radius, false), hollow: stamp(shape, radius, true) }));
+    }
     const inside = store.state.box === null ? null : store.judge.contains(store.boxOf(store.state.box));
     const strength = store.rows <= 400 ? 0.85 : store.rows <= 2500 ? 0.7 : 0.5;
     for (const wrong of [false, true]) {
@@ -76,13 +80,18 @@ export function scatterView(store, styles) {
 
   function drawBoxes() {
     const left = new Set(drawn.keys());
-    for (const box of store.model.boxes) {
+    const taken = new Set();
+    // A box that leaves both features open spans the picture and tells nothing, unless it is asked for.
+    const telling = (box) => box.id === store.focus || pair.some((feature) => box.bounds.has(feature) || box.sets.has(feature));
+    const shown = store.model.boxes.filter(telling);
+    picture.style.setProperty("--tint", Math.min(0.06, 0.3 / Math.max(1, shown.length)).toFixed(3));
+    for (const box of shown) {
       if (!drawn.has(box.id)) {
         const one = boxShape(store, box.id);
         drawn.set(box.id, one);
         shapes.append(one.node);
       }
-      drawn.get(box.id).update(box, plane, pair);
+      drawn.get(box.id).update(box, plane, pair, taken);
       left.delete(box.id);
     }
     for (const id of left) {
@@ -103,7 +112,10 @@ export function scatterView(store, styles) {
 
   store.follow((topics) => {
     const fresh = ["start", "pair", "theme"].some((topic) => topics.has(topic)) || !plane;
-    if (fresh) locate();
+    if (fresh) {
+      looks = null;
+      locate();
+    }
     if (fresh || topics.has("model") || topics.has("select")) drawPoints();
     if (fresh || topics.has("model") || topics.has("select") || topics.has("hover")) drawBoxes();
     for (const [id, one] of drawn) {
@@ -241,7 +253,7 @@ function boxShape(store, id) {
   const number = svg("text", { class: "box-number" });
   const plate = svg("rect", { class: "box-plate", height: 15, rx: 2 });
   const node = svg("g", { class: "box-shape", "data-box": id }, fill, line, plate, number);
-  function update(box, plane, pair) {
+  function update(box, plane, pair, taken) {
     const across = spans(store, box, pair[0], plane.limits[0]);
     const down = spans(store, box, pair[1], plane.limits[1]);
     let area = "";
@@ -268,6 +280,9 @@ function boxShape(store, id) {
     node.style.display = area ? "" : "none";
     if (corner) {
       const wide = 7 + 7 * String(place).length;
+      const key = () => corner.map((at) => Math.round(at / 12)).join(" ");
+      while (taken.has(key())) corner[0] += wide + 2;
+      taken.add(key());
       say(number, String(place));
       put(number, "x", corner[0] + 2 + wide / 2);
       put(number, "y", corner[1] + 13.5);
