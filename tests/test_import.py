@@ -30,6 +30,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
             "polish",
             "scaling",
             "simplify",
+            "sketch",
             "summary",
         },
         {"waist", "kernels"},

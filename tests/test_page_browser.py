@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from hyperboxes.model_file import read_meta
 from hyperboxes.rules import to_text
 from hyperboxes.summary import summarize
 
+HERE = Path(__file__).parent / "page"
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run",
@@ -116,7 +118,10 @@ def check_figures(page, boxes, X, y):
     matrix = np.zeros((len(place), len(place)), int)
     for truth, answer in zip(y, boxes.predict(X).tolist(), strict=True):
         matrix[place[truth], place[answer]] += 1
-    shown = [int(cell.replace("·", "0").replace("\u202f", "")) for cell in text(".matrix td.number").all_inner_texts()]
+    shown = [
+        int(cell.replace("·", "0").replace("\u202f", ""))
+        for cell in text(".matrix td.number").all_inner_texts()
+    ]
     assert shown == matrix.ravel().tolist()
 
 
@@ -161,7 +166,9 @@ def test_the_page_shows_what_python_says_and_saves_the_model_as_it_came(visit, t
 
 def edge(page, view, box, feature, side):
     if view == "intervals":
-        return page.locator(f".strip-row[data-feature='{feature}'] .lane[data-box='{box}'] [data-side={side}]")
+        return page.locator(
+            f".strip-row[data-feature='{feature}'] .lane[data-box='{box}'] [data-side={side}]"
+        )
     return page.locator(f".plane .edge[data-side={side}][data-axis='{feature}']")
 
 
@@ -233,7 +240,10 @@ def test_all_edits_by_keyboard_alone(visit, tmp_path):
     settle(page)
     assert page.locator(".card.selected").get_attribute("data-box") == "1"
     tab_to(".editor input")
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "lower bound of petal length (cm)"
+    assert (
+        page.evaluate("document.activeElement.getAttribute('aria-label')")
+        == "lower bound of petal length (cm)"
+    )
     page.keyboard.press("Control+a")
     page.keyboard.type("2.45")
     page.keyboard.press("Enter")
@@ -399,7 +409,9 @@ def test_hostile_names_and_labels_are_shown_as_text(visit, tmp_path):
     allowed = {names[0]: np.eye(len(names), dtype=bool)}
     lower = np.full((len(names), len(names)), -np.inf)
     lower[np.arange(1, len(names)), np.arange(1, len(names))] = 0.5
-    boxes = Boxes(lower, np.full_like(lower, np.inf), names, names, names[0], categories=categories, allowed=allowed)
+    boxes = Boxes(
+        lower, np.full_like(lower, np.inf), names, names, names[0], categories=categories, allowed=allowed
+    )
     X = np.random.default_rng(0).integers(0, 2, (100, len(names))).astype(float)
     X[:, 0] = np.arange(100) % len(names)
     page = visit((boxes, X, [names[k % len(names)] for k in range(100)]), title=names[-1])
@@ -449,7 +461,10 @@ def test_nearest_boxes_decide_in_the_page_too(visit, tmp_path):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_runs_over_the_width_and_text_has_contrast(visit, width, scheme):
     data = load_breast_cancer(as_frame=True)
-    rules = [({"worst radius": (16.8, None)}, 0), ({"worst concave points": (0.15, None), "mean texture": (15, 30)}, 0)]
+    rules = [
+        ({"worst radius": (16.8, None)}, 0),
+        ({"worst concave points": (0.15, None), "mean texture": (15, 30)}, 0),
+    ]
     boxes = Boxes.from_rules(rules, default=1, feature_names=list(data.data.columns))
     page = visit((boxes, data.data, data.target.tolist()), width=width)
     page.emulate_media(color_scheme=scheme)
@@ -457,30 +472,11 @@ def test_nothing_runs_over_the_width_and_text_has_contrast(visit, width, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == scheme
     # Every text stands out from the ground of its panel as WCAG AA asks.
-    low = page.evaluate(CONTRAST)
+    low = page.evaluate((HERE / "contrast.js").read_text())
     assert not low, low
     page.click("[data-do=theme]")
     settle(page)
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") != scheme
-
-
-CONTRAST = """() => {
-  const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
-  const ground = (node) => { for (let at = node; at; at = at.parentElement) {
-    const colour = parse(getComputedStyle(at).backgroundColor); if (colour.length === 3 || colour[3] === 1) return colour; } return [255, 255, 255]; };
-  const low = [];
-  for (const node of document.querySelectorAll('h1, h2, p, th, td, span, button, label, kbd')) {
-    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
-    if (!own || node.disabled || !node.offsetParent || node.closest('.tip, :disabled')) continue;
-    const back = ground(node);
-    if (getComputedStyle(node).backgroundColor.startsWith('color(')) continue;
-    const [a, b] = [light(parse(getComputedStyle(node).color)), light(back)].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) low.push([node.className, node.textContent.slice(0, 30), ((a + 0.05) / (b + 0.05)).toFixed(2)]);
-  }
-  return low;
-}"""
 
 
 def test_the_notebook_s_frame_shows_the_same_page(chromium, tmp_path):
@@ -510,13 +506,10 @@ def large():
     lower, upper = np.full((30, 60), -np.inf), np.full((30, 60), np.inf)
     for box in range(30):
         for feature in rng.choice(60, 8, replace=False):
-            lower[box, feature], upper[box, feature] = np.round(np.sort(rng.normal(0, 2, 2)) + [-1, 1], 2)
+            lower[box, feature], upper[box, feature] = np.round(
+                np.sort(rng.normal(0, 2, 2)) + np.array([-1, 1]), 2
+            )
     return Boxes(lower, upper, np.arange(30) % 2, default=0), X, y.tolist()
-
-
-FRAMES = """() => { globalThis.frames_ = []; let last = performance.now();
-  const tick = (now) => { if (!globalThis.frames_) return; frames_.push(now - last); last = now; requestAnimationFrame(tick); };
-  requestAnimationFrame(tick); }"""
 
 
 def frames_while_dragging(page, handle, seconds=2.0):
@@ -527,7 +520,7 @@ def frames_while_dragging(page, handle, seconds=2.0):
     page.mouse.down()
     page.mouse.move(x + 5, y)
     settle(page)
-    page.evaluate(FRAMES)
+    page.evaluate((HERE / "frames.js").read_text())
     begin, step = time.perf_counter(), 0
     while time.perf_counter() - begin < seconds:
         step += 1
@@ -544,7 +537,10 @@ def test_a_large_model_is_dragged_at_thirty_frames_a_second(visit, tmp_path):
     handle = page.locator(".lane[data-box='3'] .edge:not(.open) .hit").first
     frames = frames_while_dragging(page, handle)
     rate = 1000 / np.mean(frames)
-    print(f"dragging 30 boxes, 60 features, 20,000 rows: {rate:.0f} frames a second, longest {max(frames):.0f} ms")
+    print(
+        f"dragging, with 30 boxes, 60 features, 20,000 rows: {rate:.0f} frames a second, "
+        f"longest {max(frames):.0f} ms"
+    )
     assert page.evaluate("JSON.stringify([...hyperboxes.model.boxes[3].bounds])") != before
     # Half of what is promised, for a machine that is busy with other things.
     assert rate >= 15

@@ -35,7 +35,7 @@ def _parts() -> dict[str, str]:
 
 
 def script_text(start: str = "main.js") -> str:
-    """Join the modules that ``start`` needs into one script, each in a scope of its own, needed ones first."""
+    """Join the modules that ``start`` needs into one script, each in its own scope, needed ones first."""
     joined: dict[str, str] = {}
 
     def add(name: str) -> None:

@@ -86,9 +86,7 @@ def _model(boxes: Boxes, meta: dict[str, Any]) -> dict[str, Any]:
     pieces: dict[str, list[str]] = {}
     for key, piece in canonical_pieces(document):
         pieces.setdefault(key, []).append(piece)
-    members = {
-        key: "".join(parts[1:]) for key, parts in pieces.items() if key not in ("", "meta", "sha256")
-    }
+    members = {key: "".join(parts[1:]) for key, parts in pieces.items() if key not in ("", "meta", "sha256")}
     encode = json.JSONEncoder(sort_keys=True, allow_nan=False, separators=(",", ":")).encode
     return {
         "members": members,
@@ -121,7 +119,7 @@ def _features(boxes: Boxes, unit: Floats) -> list[dict[str, Any]]:
 
 
 def _literal(value: Category) -> dict[str, Any]:
-    """Give a label or category so that the page can write it into code; JavaScript would round a long integer."""
+    """Give a label or category as code: JavaScript would round a long integer."""
     kinds = {bool: "bool", int: "int", float: "float", str: "text"}
     kind = next(name for kind, name in kinds.items() if isinstance(value, kind))
     literal: dict[str, Any] = {"kind": kind, "python": ascii(value)}
@@ -131,7 +129,7 @@ def _literal(value: Category) -> dict[str, Any]:
 
 
 def _pack(columns: Sequence[Floats]) -> dict[str, Any]:
-    """Pack columns exactly: whole numbers where that loses nothing, bytes of like weight together, deflated."""
+    """Pack columns without loss: whole numbers where possible, bytes of like weight together, deflated."""
     divisors, planes = [], []
     for column in columns:
         divisor = _divisor(column)
@@ -146,7 +144,7 @@ def _divisor(column: Floats) -> int:
     """Find the power of ten by which every value is a whole number, 1 if there is none."""
     with np.errstate(over="ignore", invalid="ignore"):
         for places in range(MAX_PLACES + 1):
-            divisor = 10**places
+            divisor = int(10**places)
             whole = np.rint(column * divisor)
             if (np.abs(whole[np.isfinite(whole)]) >= LARGEST_EXACT).any():
                 return 1
