@@ -17,9 +17,11 @@ _HOMES = {
     "PRIMClassifier": "estimators",
     "PRIMRegressor": "estimators",
     "RandomHyperboxesClassifier": "estimators",
-    "Search": "retrieval",
+    "explore": "page",
     "read_model": "model_file",
+    "report": "page",
     "representatives": "central",
+    "Search": "retrieval",
     "search": "retrieval",
     "write_model": "model_file",
 }
@@ -35,7 +37,9 @@ __all__ = [
     "RandomHyperboxesClassifier",
     "Search",
     "__version__",
+    "explore",
     "read_model",
+    "report",
     "representatives",
     "search",
     "write_model",
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
         RandomHyperboxesClassifier,
     )
     from .model_file import ModelFormatError, read_model, write_model
+    from .page import explore, report
     from .retrieval import Search, search
 
 

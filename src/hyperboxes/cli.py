@@ -255,6 +255,43 @@ def plot(
 
 
 @_command
+def report(
+    model: Model,
+    file: Table,
+    target: Target,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write, *.html.")],
+    title: Annotated[str | None, typer.Option(help="Heading; the name of the page by default.")] = None,
+    held_out: Annotated[
+        bool | None,
+        typer.Option("--held-out/--training", help="Whether the model has not seen these rows."),
+    ] = None,
+    max_rows: Annotated[
+        int | None, typer.Option(help="Rows to put into the page; of more, a sample is drawn.", min=1)
+    ] = None,
+) -> None:
+    """Write a page to look at a model, question it and change it.
+
+    One HTML file that needs no network: quality with confidence intervals, the boxes as cards, linked
+    pictures, why a row got its class. Edges can be dragged, and the edited model saved.
+
+    \b
+    hyperboxes report iris.boxes.json test.csv --target species --held-out -o iris.html
+    """  # noqa: D301
+    from . import read_model
+    from . import report as write_report
+
+    if output.suffix != ".html":
+        raise ValueError(f"{output}: a page ends in .html")
+    boxes = read_model(model)
+    X, y = _read_labelled(file, target)
+    with _naming(file):
+        write_report(
+            boxes, X, _one_against_rest(boxes, y), output, title=title, held_out=held_out, max_rows=max_rows
+        )
+    typer.echo(f"wrote {output}", err=True)
+
+
+@_command
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory for models and pictures.")] = Path(
         "demo"
