@@ -150,7 +150,7 @@ def table2(results: Results) -> Table:
     )
     found: dict[str, Record] = {}
     for run in results.runs.values():
-        found |= run.get("data", {})
+        found |= run["data"]
     for name in DATASETS:
         paper, here = published()["table2"].get(name, {}), found.get(name)
         note = "" if here else results.missing_data.get(name, "not asked for")
@@ -197,6 +197,7 @@ def figure3(results: Results) -> Table:
         ),
     )  # fmt: skip
     for data in DATASETS:
+        table.rows += _missing_row(results, data, len(table.header))
         for one in compared_methods(results):
             if (data, one) in results.groups or (data, one) in results.planned:
                 table.rows.append(_figure3_row(results, data, one))
@@ -209,6 +210,12 @@ def figure3(results: Results) -> Table:
         *CUT,
     ]
     return table
+
+
+def _missing_row(results: Results, data: str, width: int) -> list[tuple[str, ...]]:
+    """Give the row that says that a data set is missing, if it is."""
+    why = results.missing_data.get(data)
+    return [] if why is None else [(data, "missing", *("–",) * (width - 3), why)]
 
 
 def _figure3_row(results: Results, data: str, one: str) -> tuple[str, ...]:
@@ -254,6 +261,7 @@ def figure4(results: Results) -> Table:
         ),
     )  # fmt: skip
     for data in DATASETS:
+        table.rows += _missing_row(results, data, len(table.header))
         for size in SIZES:
             one = method("hypernn", n_boxes=size)
             if (data, one) not in results.groups and (data, one) not in results.planned:

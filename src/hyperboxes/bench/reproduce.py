@@ -16,7 +16,7 @@ from .models import MODELS
 from .plan import DATASETS, FULL, QUICK, Part, cells_of, select
 from .results import Results
 from .runner import Remaining, outstanding, run_cells
-from .store import Store, open_store, read_records
+from .store import open_store, read_records
 
 RESULTS_FILE = "results.jsonl"
 Say = Callable[[str], None]
@@ -63,8 +63,7 @@ def reproduce(
     parts = select(QUICK if quick else FULL, data, models)
     path = output / RESULTS_FILE
     if measure:
-        with open_store(path) as store:
-            _measure(store, parts, folder, workers or os.cpu_count() or 1, retry, say)
+        measure_outstanding(path, parts, folder=folder, workers=workers, retry=retry, say=say)
     elif not path.exists():
         raise ValueError(f"{path}: there are no results to write tables of")
     from .render import render
@@ -82,32 +81,51 @@ def _check_names(what: str, asked: Sequence[str], known: Collection[str]) -> Non
             raise ValueError(f"no {what} {name!r}; known are {', '.join(known)}")
 
 
-def _measure(
-    store: Store, parts: list[Part], folder: str | None, workers: int, retry: bool, say: Say
+def measure_outstanding(
+    path: Path,
+    parts: list[Part],
+    *,
+    folder: str | None = None,
+    workers: int | None = None,
+    retry: bool = False,
+    say: Say = print,
 ) -> None:
-    run, begun = this_run(), fingerprint()
+    """Measure what a plan asks for and a results file lacks, and add it to the file; see ``reproduce``."""
+    workers = workers or os.cpu_count() or 1
+    begun = fingerprint()
 
     def check() -> None:
         if fingerprint() != begun:
             raise ValueError("the code of hyperboxes has changed since this run began; run the command again")
 
-    tables, missing_data = _look_for_data(parts, folder, say)
+    with open_store(path) as store:
+        run = _describe_run(parts, folder, say)
+        if run["id"] not in {record.get("id") for record in store.records}:
+            store.add(run)
+        classes = {name: told["classes"] for name, told in run["data"].items()}
+        cells = [pair for pair in cells_of(parts, classes) if pair[0].model not in run["missing_models"]]
+        todo = outstanding(cells, store.records, retry)
+        say(f"{len(cells)} cells, {len(cells) - len(todo)} of them measured already; {workers} at a time")
+        try:
+            with Bar(len(todo)) as bar:
+                run_cells(
+                    todo, MODELS, store, run=run["id"], workers=workers, folder=folder, check=check,
+                    show=bar.show,
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            say(f"stopped; {path} has all that was measured, and the same command goes on from there")
+            raise
+
+
+def _describe_run(parts: list[Part], folder: str | None, say: Say) -> Record:
+    """Describe code, machine, data and what is missing, by a record that is the same if these are."""
+    data, missing_data = _look_for_data(parts, folder, say)
     wanted = dict.fromkeys(method.model for part in parts for method in part.methods)
     missing_models = {name: why for name in wanted if (why := MODELS[name].missing()) is not None}
     for name, why in missing_models.items():
         say(f"skipped: model {name}: {why}")
-    run |= {"data": tables, "missing_data": missing_data, "missing_models": missing_models}
-    run = {"kind": "run", "id": short_hash(run), **run}
-    if run["id"] not in {record.get("id") for record in store.records}:
-        store.add(run)
-    classes = {name: told["classes"] for name, told in tables.items()}
-    cells = [pair for pair in cells_of(parts, classes) if pair[0].model not in missing_models]
-    todo = outstanding(cells, store.records, retry)
-    say(f"{len(cells)} cells, {len(cells) - len(todo)} of them measured already; {workers} at a time")
-    with Bar(len(todo)) as bar:
-        run_cells(
-            todo, MODELS, store, run=run["id"], workers=workers, folder=folder, check=check, show=bar.show
-        )
+    run = {**this_run(), "data": data, "missing_data": missing_data, "missing_models": missing_models}
+    return {"kind": "run", "id": short_hash(run), **run}
 
 
 def _look_for_data(

@@ -128,15 +128,18 @@ class Results:
 
     @property
     def missing_data(self) -> dict[str, str]:
-        """Why a data set could not be had, in the last run that looked for it."""
-        return {name: why for run in self.runs.values() for name, why in run.get("missing_data", {}).items()}
+        """Why data sets could not be had that no run has found."""
+        found = {name for run in self.runs.values() for name in run["data"]}
+        return self._missing("missing_data", found)
 
     @property
     def missing_models(self) -> dict[str, str]:
-        """Which packages were not installed."""
-        return {
-            name: why for run in self.runs.values() for name, why in run.get("missing_models", {}).items()
-        }
+        """Which models were never measured as their packages are not installed."""
+        return self._missing("missing_models", {record["model"] for record in self.cells})
+
+    def _missing(self, what: str, found: set[str]) -> dict[str, str]:
+        told = {name: why for run in self.runs.values() for name, why in run[what].items()}
+        return {name: why for name, why in told.items() if name not in found}
 
 
 def title_of(method: str) -> str:
