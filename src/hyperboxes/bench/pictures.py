@@ -1,4 +1,4 @@
-"""Figures 1, 3 and 4 and the growth of Table 1, drawn with matplotlib from results."""
+"""Figures 3 and 4 and the growth of Table 1, drawn with matplotlib; None where nothing was measured."""
 
 from __future__ import annotations
 
@@ -49,6 +49,8 @@ def _figure(width: float, height: float, *shape: int, **options: Any) -> tuple[A
 def figure3(results: Results) -> Any:
     """Draw F1 and training time by data set, ours beside the published."""
     shown = [data for data in DATASETS if any(results.good(data, one) for _, one, _ in BARS)]
+    if not shown:
+        return None
     figure, axes = _figure(max(6.0, 1.25 * len(shown) + 2), 6, 2, 1, sharex=True)
     paper = published()["figure3"]
     panels: tuple[tuple[str, str], ...] = (("f1", "F1"), ("fit_seconds", "training time, s"))
@@ -69,13 +71,15 @@ def figure3(results: Results) -> Any:
     axes[0, 0].set_ylim(0, 1.02)
     axes[1, 0].set_yscale("log")
     axes[1, 0].set_xticks(range(len(shown)), shown, rotation=20)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+    _shared_legend(figure, axes[:, 0], loc="outside upper center", ncols=3)
     return figure
 
 
 def figure3_all(results: Results, methods: list[str]) -> Any:
     """Draw F1 of every method by data set, as dots."""
     shown = [data for data in DATASETS if any(results.good(data, one) for one in methods)]
+    if not shown:
+        return None
     measured = [one for one in methods if any(results.good(data, one) for data in shown)]
     figure, axes = _figure(11, 1.0 + 0.75 * len(shown), 1, 1)
     markers = "osDv^<>Pphd8*X"
@@ -89,7 +93,7 @@ def figure3_all(results: Results, methods: list[str]) -> Any:
     axes[0, 0].set(xlabel="F1 on held-out rows", yticks=range(len(shown)), yticklabels=shown)
     axes[0, 0].invert_yaxis()
     axes[0, 0].grid(axis="x", alpha=0.3)
-    figure.legend(loc="outside right upper", frameon=False, fontsize=8)
+    _shared_legend(figure, axes[0], loc="outside right upper", fontsize=8)
     return figure
 
 
@@ -97,8 +101,10 @@ def figure4(results: Results) -> Any:
     """Draw the effect of the number of boxes on F1 and times, ours beside the published."""
     first = [method("hypernn", n_boxes=size) for size in SIZES]
     shown = [data for data in DATASETS if any(results.good(data, one) for one in first)]
+    if not shown:
+        return None
     panels = (("f1", "F1"), ("fit_seconds", "training, s"), ("predict_seconds", "prediction, s"))
-    figure, axes = _figure(1.9 * max(3, len(shown)), 6, 3, max(1, len(shown)), sharex=True)
+    figure, axes = _figure(1.9 * max(3, len(shown)), 6, 3, len(shown), sharex=True)
     for column, data in enumerate(shown):
         axes[0, column].set_title(data, fontsize=10)
         for row, (what, label) in enumerate(panels):
@@ -126,13 +132,16 @@ def figure4(results: Results) -> Any:
 
 def growth(results: Results) -> Any:
     """Draw training time against rows and against features."""
+    names = [*BY_ROWS, *BY_FEATURES]
+    if not any(results.good(name, one) for name in names for one in results.methods(names)):
+        return None
     figure, axes = _figure(10, 4, 1, 2, sharey=True)
-    for ax, names, place, label in (
-        (axes[0, 0], list(BY_ROWS), 1, "rows, at 10 features"),
-        (axes[0, 1], list(BY_FEATURES), 2, "features, at 2,000 rows"),
+    for ax, series, place, label in (
+        (axes[0, 0], BY_ROWS, 1, "rows, at 10 features"),
+        (axes[0, 1], BY_FEATURES, 2, "features, at 2,000 rows"),
     ):
-        for index, one in enumerate(results.methods([*BY_ROWS, *BY_FEATURES])):
-            points = growth_points(results, names, one, place)
+        for index, one in enumerate(results.methods(names)):
+            points = growth_points(results, series, one, place)
             if points:
                 ax.plot(
                     *zip(*points, strict=True),
@@ -153,7 +162,8 @@ def _shared_legend(figure: Any, axes: Any, **options: Any) -> None:
     named = {
         label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(named.values(), named.keys(), frameon=False, **options)
+    if named:
+        figure.legend(named.values(), named.keys(), frameon=False, **options)
 
 
 #: Pictures made of results alone, by file name.

@@ -59,7 +59,7 @@ def _pictures(results: Results, tables: dict[str, Table]) -> dict[str, dict[str,
     tables["figure1"], drawn = figure1()
     figures = {"figure1": drawn, "figure3_all": figure3_all(results, reports.compared_methods(results))}
     figures |= {name: draw(results) for name, draw in PICTURES.items()}
-    return {name: dict(as_bytes(figure)) for name, figure in sorted(figures.items())}
+    return {name: dict(as_bytes(figure)) for name, figure in sorted(figures.items()) if figure is not None}
 
 
 def _runs(results: Results) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -109,7 +109,7 @@ def _growth_cell(results: Results, name: str, one: str) -> str:
     return seconds(results.estimate(name, one, "fit_processor_seconds").mean)
 
 
-def growth_points(results: Results, names: list[str], one: str, place: int) -> list[tuple[int, float]]:
+def growth_points(results: Results, names: Sequence[str], one: str, place: int) -> list[tuple[int, float]]:
     """Give sizes and processor seconds of a method; place 1 of a shape is rows, 2 features."""
     points = []
     for name in names:
@@ -120,7 +120,7 @@ def growth_points(results: Results, names: list[str], one: str, place: int) -> l
     return points
 
 
-def _exponent(results: Results, names: list[str], one: str, place: int) -> str:
+def _exponent(results: Results, names: Sequence[str], one: str, place: int) -> str:
     points = [point for point in growth_points(results, names, one, place) if point[1] >= LEAST_SECONDS]
     if len(points) < 2:
         return "–"
