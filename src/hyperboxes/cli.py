@@ -308,6 +308,38 @@ def demo(
     run(output)
 
 
+@_command
+def reproduce(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Directory for results, tables and pictures; gone on from.")
+    ] = Path("results"),
+    quick: Annotated[bool, typer.Option("--quick", help="Small data sets, one seed: a few minutes.")] = False,
+    data: Annotated[list[str] | None, typer.Option(help="Only this data set; may be repeated.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only this model; may be repeated.")] = None,
+    folder: Annotated[
+        str | None, typer.Option(help="Folder of <data set>.parquet; HYPERBOXES_DATA by default.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes at a time; one per core by default.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again what failed or took too long.")] = False,
+    tables_only: Annotated[bool, typer.Option("--tables-only", help="Measure nothing, only write.")] = False,
+) -> None:
+    """Measure the paper's tables and figures again, beside its peers.
+
+    Kill it at any moment and run it again: it goes on where it was.
+
+    \b
+    hyperboxes reproduce --quick --output quick
+    hyperboxes reproduce --folder data
+    hyperboxes reproduce --tables-only
+    """  # noqa: D301
+    from .bench.reproduce import reproduce as run
+
+    run(
+        output, quick=quick, data=data or (), models=model or (), folder=folder, workers=workers, retry=retry,
+        measure=not tables_only, say=lambda line: typer.echo(line, err=True),
+    )  # fmt: skip
+
+
 # -- tables in -------------------------------------------------------------------------------------
 
 
