@@ -18,6 +18,7 @@ _HOMES = {
     "PRIMRegressor": "estimators",
     "RandomHyperboxesClassifier": "estimators",
     "read_model": "model_file",
+    "round_bounds": "rounding",
     "write_model": "model_file",
 }
 
@@ -32,6 +33,7 @@ __all__ = [
     "RandomHyperboxesClassifier",
     "__version__",
     "read_model",
+    "round_bounds",
     "write_model",
 ]
 
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         RandomHyperboxesClassifier,
     )
     from .model_file import ModelFormatError, read_model, write_model
+    from .rounding import round_bounds
 
 
 def __getattr__(name: str) -> Any:
