@@ -17,7 +17,7 @@ HEAVY = {"torch", "sklearn", "numba", "matplotlib", "pandas", "polars", "pyarrow
 
 #: Each group of modules, and the groups it may import. Imports point down only.
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
-    "waist": ({"box_checks", "boxes", "conditions", "tables"}, {"kernels"}),
+    "waist": ({"box_checks", "boxes", "conditions", "tables", "trees"}, {"kernels"}),
     "kernels": ({"kernels"}, set()),
     "tools": (
         {
@@ -29,6 +29,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
             "model_document",
             "model_file",
             "polish",
+            "rounding",
             "scaling",
             "simplify",
             "sketch",

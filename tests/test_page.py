@@ -214,7 +214,7 @@ def test_a_database_gives_the_answers_of_the_page_s_sql(ask, data):
     with duckdb.connect() as database:
         database.register("drawn", pa.table(arrays, names=list(columns)))
         for text in (written["text"], expected):
-            answers = [row[0] for row in database.execute(f"SELECT {text} FROM drawn").fetchall()]  # noqa: S608
+            answers = [row[0] for row in database.execute(f"SELECT {text} FROM drawn").fetchall()]
             assert answers == made.predict(matrix_of(made, columns)).tolist()
 
 

@@ -346,7 +346,7 @@ def load_fast(connection, engine, table, columns, n):
         **{name: pa.array(cells) for name, (_, cells) in columns.items()},
     }
     connection.register("drawn_rows", pa.table(arrays))
-    connection.execute(f"CREATE TABLE {table} AS SELECT * FROM drawn_rows")  # noqa: S608
+    connection.execute(f"CREATE TABLE {table} AS SELECT * FROM drawn_rows")
     connection.execute(f"ALTER TABLE {table} ADD PRIMARY KEY (id)")
 
 

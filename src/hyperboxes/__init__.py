@@ -21,6 +21,7 @@ _HOMES = {
     "read_model": "model_file",
     "report": "page",
     "representatives": "central",
+    "round_bounds": "rounding",
     "Search": "retrieval",
     "search": "retrieval",
     "write_model": "model_file",
@@ -41,6 +42,7 @@ __all__ = [
     "read_model",
     "report",
     "representatives",
+    "round_bounds",
     "search",
     "write_model",
 ]
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from .model_file import ModelFormatError, read_model, write_model
     from .page import explore, report
     from .retrieval import Search, search
+    from .rounding import round_bounds
 
 
 def __getattr__(name: str) -> Any:
