@@ -9,12 +9,13 @@ from test_crisp import ROUNDING, random_boxes, random_task
 
 from hyperboxes import HyperNNClassifier
 from hyperboxes.crisp import Limits
+from hyperboxes.kernels.descent import descend
 from hyperboxes.nn import finish
 from hyperboxes.nn.finish import PRICES, Way, choose_way, lead, price_path, thin_faces
 from hyperboxes.nn.initialise import needed_sides
 from hyperboxes.nn.problem import Problem
 from hyperboxes.nn.settings import Settings
-from hyperboxes.nn.starts import train_starts
+from hyperboxes.nn.starts import OUT_OF_REACH, compiled_descent, make_starts, train_starts
 from hyperboxes.tables import read_table
 
 QUICK = Settings(n_steps=100)
@@ -218,3 +219,26 @@ def test_faces_grow_sharper_with_the_number_of_rows_within_limits():
     assert lasts == sorted(lasts, reverse=True)
     assert lasts[0] == lasts[2] == Settings().last_boundary_temperature
     assert lasts[2] > lasts[3] > lasts[4] > lasts[5] == lasts[6] == Settings().last_boundary_temperature / 3
+
+
+def test_features_out_of_reach_take_no_part_in_training():
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(60, 150))
+    view = view_of(X, X[:, 0] > 0)
+    (start,) = (start for start in make_starts(view, 2) if start.kind == "clusters")
+    idle = (start.lower <= -OUT_OF_REACH).all(axis=0) & (start.upper >= OUT_OF_REACH).all(axis=0)
+    assert idle.any()
+    assert not idle.all()
+    ((lower, upper),), _ = compiled_descent([start])
+    np.testing.assert_array_equal(lower[:, idle], start.lower[:, idle])
+    assert (lower[:, ~idle] != start.lower[:, ~idle]).any()
+    # Training all of them, which moves none that is out of reach, gives the same but for the last digits.
+    everything = replace(start, lower=start.lower.copy(), upper=start.upper.copy())
+    expected = everything.lower, everything.upper
+    descend(
+        start.space.Z, view.problem.weight, np.flatnonzero(view.positive), np.flatnonzero(~view.positive),
+        *expected, QUICK.n_steps, QUICK.batch_size, QUICK.least_positive_share, QUICK.learning_rate,
+        QUICK.last_learning_rate, *QUICK.temperatures(60), start.seed, np.zeros((60, 3)),
+    )  # fmt: skip
+    np.testing.assert_allclose(lower, expected[0], rtol=1e-4)
+    np.testing.assert_allclose(upper, expected[1], rtol=1e-4)

@@ -84,14 +84,25 @@ def compiled_descent(starts: Sequence[Start], progress: bool = False) -> tuple[l
 
 def _descend(start: Start, history: Floats) -> Bounds:
     view, settings = start.view, start.view.problem.settings
-    lower, upper = start.lower.copy(), start.upper.copy()
+    # Sides out of reach have no gradient: of a wide table most features have no other.
+    active = ((start.lower > -OUT_OF_REACH) | (start.upper < OUT_OF_REACH)).any(axis=0)
+    if active.all():
+        Z, lower, upper = start.space.Z, start.lower.copy(), start.upper.copy()
+    else:
+        Z, lower, upper = (
+            np.ascontiguousarray(part[:, active]) for part in (start.space.Z, start.lower, start.upper)
+        )
     descend(
-        start.space.Z, view.problem.weight, np.flatnonzero(view.positive), np.flatnonzero(~view.positive),
+        Z, view.problem.weight, np.flatnonzero(view.positive), np.flatnonzero(~view.positive),
         lower, upper, settings.n_steps, settings.batch_size, settings.least_positive_share,
         settings.learning_rate, settings.last_learning_rate, *settings.temperatures(len(start.space.Z)),
         start.seed, history,
     )  # fmt: skip
-    return lower, upper
+    if active.all():
+        return lower, upper
+    trained = start.lower.copy(), start.upper.copy()
+    trained[0][:, active], trained[1][:, active] = lower, upper
+    return trained
 
 
 def train_starts(view: ClassProblem, n_boxes: int) -> Trained:
