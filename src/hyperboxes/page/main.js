@@ -22,7 +22,7 @@ async function start() {
   const head = headView(store, { onCode: code.open, onSave: () => saveModel(store), onTheme: () => switchTheme(store) });
   const views = el("main", { class: "views" },
     intervalsView(store),
-    el("div", { class: "pair" }, scatterView(store, current), rowView(store, current)),
+    el("div", { class: "pair" }, store.features.length > 1 ? scatterView(store, current) : null, rowView(store, current)),
     parallelView(store, current));
   document.getElementById("page").append(head, overviewView(store, styles),
     el("div", { class: "work" }, cardsView(store, styles), views), footer(store), code.node);

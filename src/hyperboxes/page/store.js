@@ -56,7 +56,9 @@ export class Store {
 
   /** Change the model by an edit; edits that follow one another with one token undo as one. */
   edit(change, token = null) {
-    this.history.commit(change(this.model), token);
+    const next = change(this.model);
+    if (sameModel(next, this.model)) return;
+    this.history.commit(next, token);
     this.#changed();
   }
 
