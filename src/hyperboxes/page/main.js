@@ -4,6 +4,7 @@ import { cardsView } from "./cards.js";
 import { el } from "./dom.js";
 import { codeDialog, saveModel } from "./export.js";
 import { intervalsView } from "./intervals.js";
+import { formatCount } from "./numbers.js";
 import { headView, overviewView } from "./overview.js";
 import { isDark, stylesOf } from "./palette.js";
 import { parallelView } from "./parallel.js";
@@ -68,7 +69,7 @@ function footer(store) {
   const keys = [["Tab", "to the next group"], ["↑ ↓", "among boxes, or among edges"], ["← →", "move an edge to the next value; with Shift by ten"],
     ["Delete", "open a side"], ["Ctrl+Z", "undo"], ["Esc", "select nothing"]];
   const parts = keys.map(([key, what]) => el("span", {}, el("kbd", {}, key), ` ${what}`));
-  const sample = store.sampled ? `The page holds ${store.rows} of ${store.payload.rows.total} rows, drawn by lot: figures of the model as it came are of all rows, figures of an edited model and all pictures are of the rows drawn.` : "The page holds every row; all figures are exact.";
+  const sample = store.sampled ? `The page holds ${formatCount(store.rows)} of ${formatCount(store.payload.rows.total)} rows, drawn by lot: figures of the model as it came are of all rows, figures of an edited model and all pictures are of the rows drawn.` : "The page holds every row; all figures are exact.";
   return el("footer", { class: "foot" }, el("div", { class: "keys" }, parts),
     el("p", {}, `${sample} Missing values meet no condition. hyperboxes ${store.payload.version}.`));
 }

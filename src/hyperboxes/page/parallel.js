@@ -2,8 +2,9 @@
 
 import { el, put, svg } from "./dom.js";
 import { restricted } from "./model.js";
-import { roughly } from "./numbers.js";
+import { formatCount, roughly } from "./numbers.js";
 import { panelHead } from "./parts.js";
+import { Axis } from "./table.js";
 
 const LINES = 600;
 const HEIGHT = 310;
@@ -17,7 +18,7 @@ export function parallelView(store, styles) {
   const inner = el("div", { class: "wide" }, canvas, picture);
   const frame = el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Parallel coordinates, scrolls sideways" }, inner);
   const rows = evenly(store.rows, LINES);
-  const hint = `${rows.length < store.rows ? `${rows.length} of ${store.rows.toLocaleString("en-US").replaceAll(",", "\u202f")} rows` : "Every row"} as a line; the band is what the box in focus admits. Click a line to ask why.`;
+  const hint = `${rows.length < store.rows ? `${rows.length} of ${formatCount(store.rows)} rows` : "Every row"} as a line; the band is what the box in focus admits. Click a line to ask why.`;
   const node = el("section", { class: "panel parallels", "aria-label": "Parallel coordinates" },
     panelHead("Parallel coordinates", hint), frame);
   const axesNode = svg("g");
@@ -36,10 +37,8 @@ export function parallelView(store, styles) {
     }
   }).observe(frame);
 
-  const y = (feature, cell) => {
-    const [low, high] = store.ranges[feature];
-    return HEIGHT - BOTTOM - ((cell - low) / (high - low)) * (HEIGHT - TOP - BOTTOM);
-  };
+  const scales = store.ranges.map((range) => new Axis(range));
+  const y = (feature, cell) => HEIGHT - BOTTOM - scales[feature].share(cell) * (HEIGHT - TOP - BOTTOM);
   const trace = (cellOf, row = 0) => {
     let d = "";
     let pen = false;

@@ -31,8 +31,32 @@ export function rangeOf(cells, bounds) {
     }
   }
   if (low > high) return [0, 1];
-  if (low === high) return [low - Math.max(1, Math.abs(low)) / 2, high + Math.max(1, Math.abs(high)) / 2];
-  return [low, high];
+  if (low < high) return [low, high];
+  const room = Math.max(1, Math.abs(low)) / 2;
+  return [Math.max(-Number.MAX_VALUE, low - room), Math.min(Number.MAX_VALUE, high + room)];
+}
+
+/** An axis from low to high, with room at both ends: shares of its length, and back. Halves keep 1e308 finite. */
+export class Axis {
+  constructor([low, high], room = 0) {
+    const width = high / 2 - low / 2;
+    this.low = Math.max(-Number.MAX_VALUE, low - 2 * room * width);
+    this.high = Math.min(Number.MAX_VALUE, high + 2 * room * width);
+    this.half = this.high / 2 - this.low / 2;
+  }
+
+  share(value) {
+    return (value / 2 - this.low / 2) / this.half;
+  }
+
+  value(share) {
+    return Math.max(this.low, Math.min(this.high, this.low * (1 - share) + this.high * share));
+  }
+
+  /** What one of so many pixels is worth. */
+  span(pixels) {
+    return (this.half / Math.max(1, pixels)) * 2;
+  }
 }
 
 /** Give the distinct finite values of a column, rising. */
