@@ -472,7 +472,7 @@ def test_nothing_runs_over_the_width_and_text_has_contrast(visit, width, scheme)
     boxes = Boxes.from_rules(rules, default=1, feature_names=list(data.data.columns))
     page = visit((boxes, data.data, data.target.tolist()), width=width)
     page.emulate_media(color_scheme=scheme)
-    settle(page)
+    page.wait_for_timeout(250)  # colours fade
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == scheme
     # Every text stands out from the ground of its panel as WCAG AA asks.

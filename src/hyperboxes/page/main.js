@@ -6,7 +6,7 @@ import { codeDialog, saveModel } from "./export.js";
 import { intervalsView } from "./intervals.js";
 import { formatCount } from "./numbers.js";
 import { headView, overviewView } from "./overview.js";
-import { isDark, stylesOf } from "./palette.js";
+import { followTheme, stylesOf } from "./palette.js";
 import { parallelView } from "./parallel.js";
 import { rowView } from "./row.js";
 import { scatterView } from "./scatter.js";
@@ -17,10 +17,11 @@ async function start() {
   const payload = JSON.parse(document.getElementById("data").textContent);
   document.title = `${payload.title} · hyperboxes`;
   const store = new Store(payload, await unpack(payload.rows));
+  const switchTheme = followTheme(() => store.tell("theme"));
   let styles = paint(store);
   const code = codeDialog(store);
   const current = () => styles;
-  const head = headView(store, { onCode: code.open, onSave: () => saveModel(store), onTheme: () => switchTheme(store) });
+  const head = headView(store, { onCode: code.open, onSave: () => saveModel(store), onTheme: switchTheme });
   const views = el("main", { class: "views" },
     intervalsView(store),
     el("div", { class: "pair" }, store.features.length > 1 ? scatterView(store, current) : null, rowView(store, current)),
@@ -29,7 +30,6 @@ async function start() {
     el("div", { class: "work" }, cardsView(store, styles), views), footer(store), code.node);
   // Colours first: views read them.
   store.views.unshift((topics) => { if (topics.has("theme")) styles = paint(store); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => store.tell("theme"));
   document.addEventListener("keydown", (event) => onKey(event, store));
   store.tell("start");
   store.flush();
@@ -42,11 +42,6 @@ function paint(store) {
   const styles = stylesOf(store.original, store.classes.length);
   styles.forEach(({ colour }, label) => document.documentElement.style.setProperty(`--class-${label}`, colour));
   return styles;
-}
-
-function switchTheme(store) {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  store.tell("theme");
 }
 
 function onKey(event, store) {

@@ -36,17 +36,20 @@ export function rangeOf(cells, bounds) {
   return [Math.max(-Number.MAX_VALUE, low - room), Math.min(Number.MAX_VALUE, high + room)];
 }
 
-/** An axis from low to high, with room at both ends: shares of its length, and back. Halves keep 1e308 finite. */
+/** An axis from low to high, with room at both ends: shares of its length, and back. */
 export class Axis {
   constructor([low, high], room = 0) {
-    const width = high / 2 - low / 2;
-    this.low = Math.max(-Number.MAX_VALUE, low - 2 * room * width);
-    this.high = Math.min(Number.MAX_VALUE, high + 2 * room * width);
-    this.half = this.high / 2 - this.low / 2;
+    // Differences of numbers near 1e308 overflow: they are taken of halves, which would lose the smallest numbers.
+    this.by = Math.max(-low, high) > 1e300 ? 0.5 : 1;
+    const width = high * this.by - low * this.by;
+    this.low = Math.max(-Number.MAX_VALUE, low - (room * width) / this.by);
+    this.high = Math.min(Number.MAX_VALUE, high + (room * width) / this.by);
+    this.width = this.high * this.by - this.low * this.by;
   }
 
+  /** What is far beyond an end stays a number. */
   share(value) {
-    return (value / 2 - this.low / 2) / this.half;
+    return Math.max(-9, Math.min(9, (value * this.by - this.low * this.by) / this.width));
   }
 
   value(share) {
@@ -55,7 +58,7 @@ export class Axis {
 
   /** What one of so many pixels is worth. */
   span(pixels) {
-    return (this.half / Math.max(1, pixels)) * 2;
+    return this.width / Math.max(1, pixels) / this.by;
   }
 }
 
