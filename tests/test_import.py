@@ -36,11 +36,11 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"waist", "kernels"},
     ),
     "makers": ({"nn", "prim", "fmm"}, {"waist", "kernels", "tools"}),
-    "readers": ({"rules", "sql", "plot", "plot_trajectory", "report"}, {"waist", "kernels", "tools"}),
+    "readers": ({"rules", "sql", "plot", "report"}, {"waist", "kernels", "tools"}),
     "estimators": ({"estimators"}, {"waist", "kernels", "tools", "makers"}),
     "science": ({"datasets", "bench"}, {"waist", "kernels", "tools", "makers", "readers", "estimators"}),
     "shell": (
-        {"cli", "demo", "__main__"},
+        {"cli", "console", "demo", "sources", "__main__"},
         {"waist", "kernels", "tools", "makers", "readers", "estimators", "science"},
     ),
 }
