@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from hypothesis import settings
 
 LONG = os.environ.get("HYPERBOXES_LONG") == "1"
@@ -29,3 +30,12 @@ def pytest_configure():
     """Let SIGINT mean what it does at a terminal: a shell that runs us in the background has it ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """Give the connection string of a PostgreSQL that only these tests know."""
+    from postgres import cluster
+
+    with cluster() as address:
+        yield address

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 from strategies import HOSTILE_TEXTS, numbers
 
 from hyperboxes import Boxes
+from hyperboxes.sql.dialects import Dialect
 
 TEXTS = [
     *(text for text in HOSTILE_TEXTS if text), 'a"; DROP TABLE canary; --', "a'; DROP TABLE canary; --",
@@ -20,7 +24,9 @@ Columns = dict[str, tuple[str, list[Any]]]
 
 
 @st.composite
-def columns_for(draw: st.DrawFn, boxes: Boxes, rows: int = 12) -> Columns:
+def columns_for(
+    draw: st.DrawFn, boxes: Boxes, rows: int = 12, kinds: Sequence[str] = ("double", "real", "bigint")
+) -> Columns:
     """Draw a type and cells for each column: bounds, their neighbours, missing and infinite values."""
     columns = {}
     for column, name in enumerate(boxes.feature_names):
@@ -29,22 +35,60 @@ def columns_for(draw: st.DrawFn, boxes: Boxes, rows: int = 12) -> Columns:
             kind = {bool: "bool", str: "text", int: "bigint", float: "double"}[type(known[0])]
             unknown = {"bool": [], "text": ["", "another"], "bigint": [99, 2**53], "double": [0.75]}[kind]
             cells: st.SearchStrategy[Any] = st.sampled_from([*known, *unknown, None])
-            columns[name] = kind, draw(st.lists(cells, min_size=rows, max_size=rows))
-            continue
-        ends = np.concatenate([boxes.lower[:, column], boxes.upper[:, column]]).tolist()
-        near = [*ends, math.nan, math.inf, -math.inf]
-        near += [math.nextafter(end, to) for end in ends for to in (-math.inf, math.inf)]
-        kind = draw(st.sampled_from(["double", "real", "bigint"]))
-        if kind == "bigint":
-            whole = [int(value) for value in near if abs(value) < 2**62]
-            beside = [value + step for value in (*whole, 2**53, 2**62) for step in (-1, 0, 1)]
-            cells = st.sampled_from([*beside, None]) | st.integers(-(2**63), 2**63 - 1)
+            if kind == "text":
+                cells = cells.map(lambda text: text and text.swapcase()) | cells
+            if kind == "double":
+                cells |= st.just(math.nan)
         else:
-            cells = st.sampled_from([*near, None]) | numbers
-            if kind == "real":
-                cells = cells.map(_to_float32)
+            kind = draw(st.sampled_from(kinds))
+            ends = np.concatenate([boxes.lower[:, column], boxes.upper[:, column]]).tolist()
+            cells = _number_cells(kind, ends)
         columns[name] = kind, draw(st.lists(cells, min_size=rows, max_size=rows))
     return columns
+
+
+#: Bits of the integers, and digits before and behind the point of the decimals that are drawn.
+_BITS = {"smallint": 16, "bigint": 64, "hugeint": 128}
+_DIGITS = {"decimal": (14, 4), "wide": (8, 30)}
+
+
+def _number_cells(kind: str, ends: list[float]) -> st.SearchStrategy[Any]:
+    near = [*ends, math.nan, math.inf, -math.inf]
+    near += [math.nextafter(end, to) for end in ends for to in (-math.inf, math.inf)]
+    finite = [value for value in near if math.isfinite(value)]
+    if kind == "bool":
+        return st.sampled_from([False, True, None])
+    if kind in _BITS:
+        least = -(2 ** (_BITS[kind] - 1))
+        beside = [
+            value + step for value in (*map(int, finite), 0, 2**53, 2**62, 2**64) for step in (-1, 0, 1)
+        ]
+        fitting = [value for value in beside if least <= value < -least]
+        return st.sampled_from([*fitting, None]) | st.integers(least, -least - 1)
+    if kind in _DIGITS:
+        whole, behind = _DIGITS[kind]
+        unit = Decimal(1).scaleb(-behind)
+        with localcontext(prec=100):
+            rounded = [
+                (Decimal(value).quantize(unit) + step * unit)
+                for value in finite if abs(value) < 10.0 ** (whole - 1) for step in (-1, 0, 1)
+            ]  # fmt: skip
+            counts = st.integers(-(10 ** (whole + behind - 1)), 10 ** (whole + behind - 1))
+        return st.sampled_from([*rounded, None]) | counts.map(lambda count: Decimal(count).scaleb(-behind))
+    if kind == "numeric":
+        # Midpoints of neighbouring doubles are where the rounding of a decimal turns.
+        with localcontext(prec=2500):
+            exact = [Decimal(value) for value in finite if abs(value) < 1e300]
+            middles = [
+                (Decimal(value) + Decimal(math.nextafter(value, math.inf))) / 2
+                for value in finite
+                if abs(value) < 1e300
+            ]
+            beside = [middle * (1 + step * Decimal("1e-1200")) for middle in middles for step in (-1, 1)]
+        others = [Decimal("NaN"), Decimal("Infinity"), Decimal("-Infinity"), Decimal("1e500"), None]
+        return st.sampled_from([*exact, *middles, *beside, *others])
+    cells = st.sampled_from([*near, None]) | numbers
+    return cells.map(_to_float32) if kind == "real" else cells
 
 
 def _to_float32(value: float | None) -> float | None:
@@ -58,6 +102,27 @@ def matrix_of(boxes: Boxes, columns: Columns) -> np.ndarray:
     for name, (_, cells) in columns.items():
         if name in boxes.categories:
             known = list(boxes.categories[name])
-            cells = [None if cell is None else known.index(cell) if cell in known else -1 for cell in cells]
+            cells = [None if _missing(cell) else known.index(cell) if cell in known else -1 for cell in cells]
         read.append([math.nan if cell is None else float(cell) for cell in cells])
     return np.array(read, dtype=np.float64).T
+
+
+def _missing(cell: Any) -> bool:
+    return cell is None or cell != cell
+
+
+def sendable(made: Boxes, dialect: Dialect) -> bool:
+    """Tell whether a database can hold the names and texts of these boxes at all."""
+    names = [*made.feature_names, "prediction", "number of row"]
+    texts = [
+        value
+        for value in (*made.classes.tolist(), *sum(made.categories.values(), ()))
+        if isinstance(value, str)
+    ]
+    return (
+        made.n_features > 0
+        and all(names)
+        and len({dialect.fold(name) for name in names}) == len(names)
+        and all(len(name.encode("utf-8", "replace")) <= (dialect.max_name_bytes or 10**6) for name in names)
+        and not any("\0" in text or re.search("[\ud800-\udfff]", text) for text in (*names, *texts))
+    )

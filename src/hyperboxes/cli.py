@@ -167,6 +167,8 @@ def _about(
     hyperboxes sql ill.boxes.json --table patients | duckdb clinic.db
     hyperboxes verify ill.boxes.json patients.parquet      SQL against predict
     hyperboxes plot ill.boxes.json patients.csv --target ill -o ill.png
+    hyperboxes report ill.boxes.json patients.csv --target ill -o ill.html
+    hyperboxes search patients.parquet --like 17 --like 40  rows like these two
     hyperboxes inspect ill.boxes.json                      what is in the file
 
     \b
@@ -601,6 +603,41 @@ def plot(
 
 
 @_command
+def report(
+    model: Model,
+    file: Table,
+    target: Target,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write, *.html.")],
+    title: Annotated[str | None, typer.Option(help="Heading; the name of the page by default.")] = None,
+    held_out: Annotated[
+        bool | None,
+        typer.Option("--held-out/--training", help="Whether the model has not seen these rows."),
+    ] = None,
+    max_rows: Annotated[
+        int | None, typer.Option(help="Rows to put into the page; of more, a sample is drawn.", min=1)
+    ] = None,
+) -> None:
+    """Write a page to look at a model, question it and change it.
+
+    One HTML file that needs no network: quality with confidence intervals, the boxes as cards, linked
+    pictures, why a row got its class. Edges can be dragged, and the edited model saved.
+
+    \b
+    hyperboxes report iris.boxes.json test.csv --target species --held-out -o iris.html
+    """  # noqa: D301
+    from . import report as write_report
+    from .sources import naming
+
+    if output.suffix != ".html":
+        raise ValueError(f"{output}: a page ends in .html")
+    boxes = _read_model(model)
+    X, y = _read_labelled(boxes, file, target)
+    with naming(file), waiting("writing the page"):
+        write_report(boxes, X, y, output, title=title, held_out=held_out, max_rows=max_rows)
+    say(f"wrote {output}")
+
+
+@_command
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory for models and pictures.")] = Path(
         "demo"
@@ -615,6 +652,38 @@ def demo(
     from .demo import run
 
     run(output)
+
+
+@_command
+def reproduce(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Directory for results, tables and pictures; gone on from.")
+    ] = Path("results"),
+    quick: Annotated[bool, typer.Option("--quick", help="Small data sets, one seed: a few minutes.")] = False,
+    data: Annotated[list[str] | None, typer.Option(help="Only this data set; may be repeated.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only this model; may be repeated.")] = None,
+    folder: Annotated[
+        str | None, typer.Option(help="Folder of <data set>.parquet; HYPERBOXES_DATA by default.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes at a time; one per core by default.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again what failed or took too long.")] = False,
+    tables_only: Annotated[bool, typer.Option("--tables-only", help="Measure nothing, only write.")] = False,
+) -> None:
+    """Measure the paper's tables and figures again, beside its peers.
+
+    Kill it at any moment and run it again: it goes on where it was.
+
+    \b
+    hyperboxes reproduce --quick --output quick
+    hyperboxes reproduce --folder data
+    hyperboxes reproduce --tables-only
+    """  # noqa: D301
+    from .bench.reproduce import reproduce as run
+
+    run(
+        output, quick=quick, data=data or (), models=model or (), folder=folder, workers=workers, retry=retry,
+        measure=not tables_only, say=say,
+    )  # fmt: skip
 
 
 # -- models and tables -----------------------------------------------------------------------------

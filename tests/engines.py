@@ -1,0 +1,184 @@
+"""Real databases for the tests, each with one way to make a table of typed cells and to ask a query."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hostile import Columns
+from postgres import unavailable
+
+from hyperboxes.sql.dialects import DIALECTS
+
+#: Numbers the rows of each table: no database promises their order.
+ROW = "number of row"
+
+
+class Engine:
+    """A database: types of the kinds of cells that tests draw, a connection, and tables."""
+
+    name: ClassVar[str]
+    types: ClassVar[dict[str, str]]
+    connection: Any
+
+    def quoted(self, name: str) -> str:
+        return DIALECTS[self.name].identifier(name)
+
+    def create(self, columns: Columns, name: str = "drawn") -> None:
+        """Make a table anew, with a first column that numbers the rows."""
+        described = [f"{self.quoted(ROW)} {self.types['bigint']}"]
+        described += [f"{self.quoted(column)} {self.types[kind]}" for column, (kind, _) in columns.items()]
+        self.execute(f"DROP TABLE IF EXISTS {self.quoted(name)}")
+        self.execute(f"CREATE {self.temporary} TABLE {self.quoted(name)} ({', '.join(described)})")
+        rows = zip(*(cells for _, cells in columns.values()), strict=True)
+        self.insert(name, [(number, *row) for number, row in enumerate(rows)], len(columns) + 1)
+
+    temporary: ClassVar[str] = "TEMPORARY"
+
+    def insert(self, name: str, rows: Iterable[tuple[Any, ...]], width: int) -> None:
+        marks = ", ".join([self.mark] * width)
+        # Not a cursor of DuckDB, which is a connection of its own.
+        writer = self.connection.cursor() if self.name == "postgres" else self.connection
+        writer.executemany(f"INSERT INTO {self.quoted(name)} VALUES ({marks})", rows)
+
+    mark: ClassVar[str] = "?"
+
+    def execute(self, query: str) -> None:
+        self.connection.execute(query)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Ask a query that selects all columns first, and give its rows in order."""
+        return sorted(self.connection.execute(query).fetchall(), key=lambda row: row[0])
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class DuckDB(Engine):
+    """DuckDB: tables of its own."""
+
+    name = "duckdb"
+    types: ClassVar[dict[str, str]] = {
+        "double": "DOUBLE", "real": "REAL", "bigint": "BIGINT", "smallint": "SMALLINT", "hugeint": "HUGEINT",
+        "decimal": "DECIMAL(18,4)", "wide": "DECIMAL(38,30)", "bool": "BOOLEAN", "text": "VARCHAR",
+    }  # fmt: skip
+
+    def __init__(self) -> None:
+        import duckdb
+
+        self.connection = duckdb.connect()
+        self.connection.execute("SET threads = 1")
+
+
+class Parquet(DuckDB):
+    """DuckDB over Parquet files, whose statistics know nothing of NaN."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__()
+        self.file = directory / "drawn.parquet"
+
+    def create(self, columns: Columns, name: str = "drawn") -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        kinds = {
+            "double": pa.float64(), "real": pa.float32(), "bigint": pa.int64(), "smallint": pa.int16(),
+            "decimal": pa.decimal128(18, 4), "wide": pa.decimal128(38, 30), "bool": pa.bool_(),
+            "text": pa.string(),
+        }  # fmt: skip
+        arrays = [pa.array(cells, kinds[kind], from_pandas=False) for kind, cells in columns.values()]
+        rows = pa.array(range(len(arrays[0])), pa.int64())
+        pq.write_table(pa.table([rows, *arrays], names=[ROW, *columns]), self.file, row_group_size=4)
+        self.execute(f"CREATE OR REPLACE VIEW {self.quoted(name)} AS SELECT * FROM '{self.file}'")
+
+
+class SQLite(Engine):
+    """SQLite, which has no NaN: it stores NULL."""
+
+    name = "sqlite"
+    types: ClassVar[dict[str, str]] = {
+        "double": "DOUBLE", "real": "REAL", "bigint": "BIGINT", "smallint": "SMALLINT", "bool": "BOOLEAN",
+        "text": "TEXT", "nocase": "TEXT COLLATE NOCASE", "any": "",
+    }  # fmt: skip
+
+    def __init__(self) -> None:
+        self.connection = sqlite3.connect(":memory:")
+
+
+class Postgres(Engine):
+    """PostgreSQL."""
+
+    name, mark = "postgres", "%s"
+    types: ClassVar[dict[str, str]] = {
+        "double": "DOUBLE PRECISION", "real": "REAL", "bigint": "BIGINT", "smallint": "SMALLINT",
+        "decimal": "NUMERIC(18,4)", "wide": "NUMERIC(38,30)", "numeric": "NUMERIC", "bool": "BOOLEAN",
+        "text": "TEXT",
+    }  # fmt: skip
+
+    def __init__(self, address: str) -> None:
+        import psycopg
+
+        self.connection = psycopg.connect(address, autocommit=True)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        cursor = self.connection.cursor(binary=True)
+        return sorted(cursor.execute(query).fetchall(), key=lambda row: row[0])
+
+
+class Spark(Engine):
+    """Spark SQL on one thread; tables are views of literals."""
+
+    name = "spark"
+    types: ClassVar[dict[str, str]] = {
+        "double": "DOUBLE", "real": "FLOAT", "bigint": "BIGINT", "smallint": "SMALLINT",
+        "decimal": "DECIMAL(18,4)", "wide": "DECIMAL(38,30)", "bool": "BOOLEAN", "text": "STRING",
+    }  # fmt: skip
+
+    def __init__(self, directory: Path) -> None:
+        if shutil.which("java") is None:
+            unavailable("no Java, which Spark runs on")
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[1]").appName("hyperboxes")
+        for setting, value in {
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "1",
+            "spark.sql.warehouse.dir": str(directory / "warehouse"),
+            "spark.driver.extraJavaOptions": f"-Dderby.system.home={directory} -XX:TieredStopAtLevel=1",
+            "spark.sql.codegen.wholeStage": "false",
+        }.items():
+            builder = builder.config(setting, value)
+        self.connection = builder.getOrCreate()
+        self.connection.sparkContext.setLogLevel("OFF")
+
+    def create(self, columns: Columns, name: str = "drawn") -> None:
+        kinds = [self.types[kind] for kind, _ in columns.values()]
+        rows = zip(*(cells for _, cells in columns.values()), strict=True)
+        tuples = [
+            ", ".join([f"{number}L", *map(self.literal, row, kinds)]) for number, row in enumerate(rows)
+        ]
+        names = ", ".join(self.quoted(column) for column in (ROW, *columns))
+        values = f"VALUES {', '.join(f'({cells})' for cells in tuples)} AS v({names})"
+        self.execute(f"CREATE OR REPLACE TEMPORARY VIEW {self.quoted(name)} AS SELECT * FROM {values}")
+
+    def literal(self, cell: Any, kind: str) -> str:
+        if cell is None:
+            return f"CAST(NULL AS {kind})"
+        if isinstance(cell, float) and math.isinf(cell):
+            return f"CAST('{'-' if cell < 0 else ''}Infinity' AS {kind})"
+        if isinstance(cell, str):
+            return DIALECTS["spark"].text(cell)
+        return f"CAST('{cell}' AS {kind})"
+
+    def execute(self, query: str) -> None:
+        self.connection.sql(query)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        return sorted((tuple(row) for row in self.connection.sql(query).collect()), key=lambda row: row[0])
+
+    def close(self) -> None:
+        self.connection.stop()
