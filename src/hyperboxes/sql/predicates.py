@@ -87,6 +87,13 @@ class Columns:
             return None
         return self.as_double(condition.name)
 
+    def as_read(self, name: str, *, categorical: bool) -> str:
+        """Write a cell so that a driver hands it over as it is compared."""
+        cell = self.dialect.identifier(name)
+        # A CHAR of PostgreSQL is compared without the blanks that fill it up.
+        padded = categorical and self.dialect.name == "postgres" and self.type_of(name).sort == "enum"
+        return f"CAST({cell} AS TEXT)" if padded else cell
+
     def _may_be_nan(self, condition: Condition) -> bool:
         sort = self.type_of(condition.name).sort
         of_numbers = condition.categories is None or not isinstance(condition.categories[0], str | bool)
@@ -260,6 +267,11 @@ class SqliteColumns(Columns):
     def is_present(self, condition: Condition) -> str:
         """Write when a cell is not missing: SQLite has no NaN."""
         return f"{self.dialect.identifier(condition.name)} IS NOT NULL"
+
+    def as_read(self, name: str, *, categorical: bool) -> str:
+        """Write a cell so that a driver hands it over as it is compared: a text is no number."""
+        cell = self.dialect.identifier(name)
+        return cell if categorical else f"CASE WHEN typeof({cell}) IN ('integer', 'real') THEN {cell} END"
 
     def _bare(self, name: str) -> str:
         cell = self.dialect.identifier(name)

@@ -74,15 +74,15 @@ def to_sql(
     >>> from hyperboxes import Boxes
     >>> from hyperboxes.sql import to_sql
     >>> boxes = Boxes.from_rules([({"age": (65, None), "bmi": (20, 25.5)}, "high")], default="low")
-    >>> print(to_sql(boxes))
+    >>> print(to_sql(boxes, types={"age": "SMALLINT", "bmi": "DECIMAL(4,1)"}, dialect="postgres"))
     CASE
-      WHEN CAST("age" AS DOUBLE) BETWEEN CAST('65.0' AS DOUBLE) AND CAST('Infinity' AS DOUBLE)
-        AND CAST("bmi" AS DOUBLE) BETWEEN CAST('20.0' AS DOUBLE) AND CAST('25.5' AS DOUBLE) THEN 'high'
+      WHEN "age" >= 65
+        AND "bmi" BETWEEN 20.0 AND 25.5 THEN 'high'
       ELSE 'low'
     END
-    >>> print(to_sql(boxes, kind="where", label="high", types={"age": "SMALLINT", "bmi": "DECIMAL(4,1)"}))
-    "age" >= 65
-      AND "bmi" BETWEEN CAST('20.0' AS DECIMAL(4,1)) AND CAST('25.5' AS DECIMAL(4,1))
+    >>> print(to_sql(boxes, kind="where", dialect="sqlite"))
+    +`age` BETWEEN 65.0 AND 9e999
+      AND +`bmi` BETWEEN 20.0 AND 25.5
     """
     if connection is not None:
         dialect = _dialect_of_connection(connection, dialect)
@@ -196,7 +196,7 @@ def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> st
     for box in np.flatnonzero(chosen & ~boxes.shadowed()):
         rivals = [f"({predicate(int(rival))}) IS NOT TRUE" for rival in np.flatnonzero(before[:, box])]
         asked = columns.predicates(boxes.conditions(int(box)))
-        found.append(chain("AND", [*asked, *rivals]) or "TRUE")
+        found.append([*asked, *rivals] or ["TRUE"])
     if len(found) == 1:
-        return found[0]
-    return chain("OR", [f"({part})" for part in found], "  ") if found else None
+        return chain("AND", found[0], "  ")
+    return chain("OR", [f"({chain('AND', asked)})" for asked in found], "  ") if found else None
