@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from hyperboxes import rules
-from hyperboxes.plot_trajectory import BoundsDisplay, TradeOffDisplay
+from hyperboxes.plot import BoundsDisplay, TradeOffDisplay
 from hyperboxes.prim import fit_prim, resample
 
 rng = np.random.default_rng(0)

@@ -39,14 +39,14 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "makers": ({"nn", "prim", "fmm"}, {"waist", "kernels", "tools"}),
     "readers": (
-        {"rules", "sql", "central", "plot", "plot_trajectory", "page"},
+        {"rules", "sql", "central", "plot", "page"},
         {"waist", "kernels", "tools"},
     ),
     "estimators": ({"estimators"}, {"waist", "kernels", "tools", "makers"}),
     "retrieval": ({"retrieval"}, {"waist", "kernels", "tools", "makers", "readers", "estimators"}),
     "science": ({"datasets", "bench"}, {"waist", "kernels", "tools", "makers", "readers", "estimators"}),
     "shell": (
-        {"cli", "demo", "__main__"},
+        {"cli", "console", "demo", "sources", "__main__"},
         {"waist", "kernels", "tools", "makers", "readers", "estimators", "retrieval", "science"},
     ),
 }

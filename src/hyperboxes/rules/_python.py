@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Iterable
 
 from ..boxes import Boxes
@@ -10,6 +11,9 @@ from ..conditions import Condition
 
 #: Names that the written function uses itself.
 _TAKEN = frozenset(["row", "number", "missing", "beyond", "other", "best", "answer", "distance", "label"])
+
+#: Characters of a column name beyond which a variable has a shorter one.
+LONGEST_NAME = 40
 
 _HELPERS = """
     def missing(value):
@@ -104,9 +108,10 @@ def _variables(used: Iterable[Condition]) -> dict[int, str]:
     names: dict[int, str] = {}
     for one in used:
         # ASCII alone: Python holds other spellings of a letter to be the same name.
-        plain = one.name.isascii() and one.name.isidentifier() and not one.name.startswith("_")
-        free = one.name not in _TAKEN and not keyword.iskeyword(one.name) and one.name not in _BUILTINS
-        names[one.feature] = one.name if plain and free else ""
+        word = re.sub(r"[^A-Za-z0-9]+", "_", one.name).strip("_")
+        plain = word.isidentifier() and len(word) <= LONGEST_NAME and not keyword.iskeyword(word)
+        free = word not in _TAKEN and word not in _BUILTINS and word not in names.values()
+        names[one.feature] = word if plain and free else ""
     taken = set(names.values())
     for feature, name in names.items():
         if not name:
