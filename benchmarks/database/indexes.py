@@ -110,12 +110,10 @@ def sqlite_table(n_rows: int) -> Iterator[Any]:
             connection.execute("PRAGMA cache_size = -1000000")
             columns = ", ".join(f"{name} REAL" for name in NAMES)
             connection.execute(f"CREATE TABLE points (id INTEGER PRIMARY KEY, {columns})")
+            X, marks = matrix(n_rows), ", ".join("?" * len(NAMES))
             for start in range(0, n_rows, 500_000):
-                part = matrix(n_rows)[start : start + 500_000].tolist()
-                marks = ", ".join("?" * len(NAMES))
-                connection.executemany(
-                    f"INSERT INTO points ({', '.join(NAMES)}) VALUES ({marks})", part
-                )
+                part = X[start : start + 500_000].tolist()
+                connection.executemany(f"INSERT INTO points ({', '.join(NAMES)}) VALUES ({marks})", part)
             connection.commit()
             yield connection
 
