@@ -306,7 +306,7 @@ def losses(results: Results) -> Table:
                 told = "–" if math.isnan(apart.half_width) else sure
                 table.rows.append((data, title_of(ours), name, signed(*apart), told))
     table.notes = [
-        f"By more than {WORTH_MENTIONING:g} in F1. HyperNN beside all others, PRIM and FMM beside their kind.",
+        f"By more than {WORTH_MENTIONING:g} in F1. HyperNN beside all, PRIM and FMM beside their kind.",
         "Of the paper, HyperNN stands beside its Figure 4 at the same M, the others beside its Figure 3.",
     ]
     return table
