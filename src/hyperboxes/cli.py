@@ -285,9 +285,7 @@ def report(
     boxes = read_model(model)
     X, y = _read_labelled(file, target)
     with _naming(file):
-        write_report(
-            boxes, X, _one_against_rest(boxes, y), output, title=title, held_out=held_out, max_rows=max_rows
-        )
+        write_report(boxes, X, y, output, title=title, held_out=held_out, max_rows=max_rows)
     typer.echo(f"wrote {output}", err=True)
 
 
