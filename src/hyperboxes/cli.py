@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -245,7 +246,11 @@ def fit(
     from .sources import naming
 
     begin = time.perf_counter()
-    with naming(file), waiting("learning"):
+    if sys.stderr.isatty():
+        say(f"learning from {len(y)} rows of {X.shape[1]} columns")
+    # HyperNN has bars of its own.
+    shown = contextlib.nullcontext() if learner is Learner.hypernn else waiting("learning")
+    with naming(file), shown:
         model = _learn(learner.value, X, y, _same_label(positive, y), n_boxes, uncovered.value, seed)
     seconds = time.perf_counter() - begin
     _write_model(model, output)
