@@ -17,12 +17,18 @@ PAGES = (DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md")))
 BLOCK = re.compile(r"^```(python|sh|text)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 
 
-def run_page(page: Path, run_command: Callable[[str], object]) -> Iterator[tuple[re.Match[str], str]]:
+#: The page whose blocks speak to a server, as ``dsn``.
+NEEDS_POSTGRES = "postgresql"
+
+
+def run_page(
+    page: Path, run_command: Callable[[str], object], **given: object
+) -> Iterator[tuple[re.Match[str], str]]:
     """Run a page in the current directory; give each text block and what should stand in it.
 
-    ``run_command`` runs a line of a shell block.
+    ``run_command`` runs a line of a shell block; ``given`` are names that the page takes for granted.
     """
-    namespace: dict[str, object] = {"__name__": "__main__"}
+    namespace: dict[str, object] = {"__name__": "__main__", **given}
     printed = io.StringIO()
     for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
         kind, source = block.groups()

@@ -11,9 +11,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pages import PAGES, run_page
+from pages import NEEDS_POSTGRES, PAGES, run_page
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+from postgres import cluster  # noqa: E402 (the private server of the tests)
+
 #: What the text blocks of the README show, in order, as parts of the demo's output.
 SHOWN = (
     r"^ +rows +precision +recall\n(?:.*\n)+?ELSE (?!IF).*\n",
@@ -41,8 +44,10 @@ def refresh_page(page: Path) -> None:
         subprocess.run([sys.executable, *program], check=True, capture_output=True)  # noqa: S603
 
     text = page.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        found = list(run_page(page, run_command))
+    with contextlib.ExitStack() as stack:
+        given = {"dsn": stack.enter_context(cluster())} if page.stem == NEEDS_POSTGRES else {}
+        stack.enter_context(contextlib.chdir(stack.enter_context(tempfile.TemporaryDirectory())))
+        found = list(run_page(page, run_command, **given))
     for block, printed in reversed(found):
         text = f"{text[: block.start(2)]}{printed}{text[block.end(2) :]}"
     page.write_text(text, encoding="utf-8")

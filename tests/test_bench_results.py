@@ -112,8 +112,13 @@ def test_figure_3_sets_ours_beside_the_published(results):
 
 
 def test_losses_name_what_is_ahead(results):
-    lost = {row[1] for row in reports.losses(results).rows}
-    assert lost == {"the paper, M = 10", "decision tree (unrestricted)"}
+    lost = {row[1:3] for row in reports.losses(results).rows}
+    ours = "HyperNN (M = 10)"
+    assert lost == {(ours, "the paper"), (ours, "decision tree (unrestricted)")}
+    weak = [record("prim", "0", 0, 0.5), record("prim-paper", "0", 0, 0.7)]
+    lost = {row[1:3] for row in reports.losses(Results([*RECORDS, *weak])).rows}
+    assert {("PRIM", "the paper"), ("PRIM", "PRIM, paper's preset")} <= lost
+    assert ("PRIM", "decision tree (unrestricted)") not in lost
 
 
 def test_missing_data_are_shown_until_found(results):

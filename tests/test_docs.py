@@ -13,7 +13,7 @@ from hyperboxes.cli import app
 
 DOCS = Path(__file__).parents[1] / "docs"
 sys.path.insert(0, str(DOCS))
-from pages import BLOCK, PAGES, run_page  # noqa: E402 (the folder of the documentation is no package)
+from pages import BLOCK, NEEDS_POSTGRES, PAGES, run_page  # noqa: E402 (the folder of the documentation is no package)
 
 
 def run_command(line):
@@ -22,9 +22,10 @@ def run_command(line):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_shows_what_its_blocks_print(page, tmp_path, monkeypatch):
+def test_a_page_shows_what_its_blocks_print(page, tmp_path, monkeypatch, request):
     monkeypatch.chdir(tmp_path)
-    for block, printed in run_page(page, run_command):
+    given = {"dsn": request.getfixturevalue("postgres")} if page.stem == NEEDS_POSTGRES else {}
+    for block, printed in run_page(page, run_command, **given):
         assert block[2] == printed, f"{page.name} is out of date: make readme"
 
 

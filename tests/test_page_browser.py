@@ -13,8 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import LONG
 from hostile import TEXTS
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
+from strategies import boxes_and_table
 
 from hyperboxes import Boxes, explore, read_model, report
 from hyperboxes.explain import explain
@@ -468,7 +472,7 @@ def test_nothing_runs_over_the_width_and_text_has_contrast(visit, width, scheme)
     boxes = Boxes.from_rules(rules, default=1, feature_names=list(data.data.columns))
     page = visit((boxes, data.data, data.target.tolist()), width=width)
     page.emulate_media(color_scheme=scheme)
-    settle(page)
+    page.wait_for_timeout(250)  # colours fade
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == scheme
     # Every text stands out from the ground of its panel as WCAG AA asks.
@@ -496,6 +500,48 @@ def test_the_notebook_s_frame_shows_the_same_page(chromium, tmp_path):
     assert read_model(tmp_path / "m.boxes.json") == flowers()[0]
     assert not problems
     page.close()
+
+
+DO_EVERYTHING = """() => {
+  const store = globalThis.hyperboxes;
+  store.flush();
+  store.selectRow(0);
+  store.flush();
+  for (const box of store.model.boxes) {
+    store.selectBox(box.id);
+    store.hover(box.id, store.rows - 1);
+    store.flush();
+    for (const edge of document.querySelectorAll(".edge[role=slider]")) {
+      for (const key of ["ArrowRight", "ArrowUp", "Delete", "ArrowLeft", "ArrowDown"]) {
+        edge.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      }
+    }
+    store.flush();
+  }
+  while (store.history.past.length) store.undo();
+  store.flush();
+  const names = ["x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "d", "width", "height", "aria-valuenow"];
+  const all = [...document.querySelectorAll("#page *")];
+  const places = all.flatMap((node) => names.map((name) => node.getAttribute(name)));
+  return places.filter((place) => /NaN|Infinity/.test(place));
+}"""
+
+
+@settings(
+    max_examples=200 if LONG else 12, phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(made=boxes_and_table(counts=False), seed=st.integers(0, 9))
+def test_no_table_however_strange_breaks_the_page(chromium, visit, tmp_path, made, seed):
+    """Huge, tiny, missing and infinite numbers, empty lists of boxes, hostile names."""
+    boxes, table = made
+    assume(len(table) and boxes.n_features and len(boxes.classes))
+    y = np.random.default_rng(seed).choice(boxes.classes, len(table))
+    page = visit((boxes, table.astype(np.float64), y))
+    strange = page.evaluate(DO_EVERYTHING)
+    assert not strange, strange
+    assert read_model(saved(page, tmp_path)) == boxes
+    page.context.close()
 
 
 def large():

@@ -85,5 +85,13 @@ def draw_and_check(engine, data):
     if plain:
         check(engine, made, columns, None)
     check(engine, made, columns, column_types(engine.connection, "drawn"))
+
+
+@settings(max_examples=settings.default.max_examples // 10)
+@given(data=st.data())
+def test_verify_compares_all_rows_and_finds_no_mismatch(engine, data):
+    made = data.draw(boxes())
+    assume(sendable(made, DIALECTS[engine.name]))
+    engine.create(data.draw(columns_for(made, kinds=kinds_of(engine))))
     found = verify(made, engine.connection, "drawn")
     assert (found.rows, found.mismatches, found.examples) == (12, 0, ())

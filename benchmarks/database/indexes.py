@@ -110,9 +110,9 @@ def sqlite_table(n_rows: int) -> Iterator[Any]:
             connection.execute("PRAGMA cache_size = -1000000")
             columns = ", ".join(f"{name} REAL" for name in NAMES)
             connection.execute(f"CREATE TABLE points (id INTEGER PRIMARY KEY, {columns})")
+            X, marks = matrix(n_rows), ", ".join("?" * len(NAMES))
             for start in range(0, n_rows, 500_000):
-                part = matrix(n_rows)[start : start + 500_000].tolist()
-                marks = ", ".join("?" * len(NAMES))
+                part = X[start : start + 500_000].tolist()
                 connection.executemany(f"INSERT INTO points ({', '.join(NAMES)}) VALUES ({marks})", part)
             connection.commit()
             yield connection
@@ -197,21 +197,15 @@ def measure_kind(
         ratio = scans[share].seconds / found.seconds
         told(engine, kind, share, found.seconds, ratio, "; ".join(plan.steps))
         limit = LIMITS.get((engine, kind, share))
-        bars.append(
-            Bar(f"{engine} {kind} at {share:.2%}, times faster than the scan", ratio, limit, at_least=True)
-        )
+        bars.append(Bar(f"{engine} {kind} at {share:.2%}, times faster than the scan", ratio, limit, at_least=True))
         if limit is not None:
-            bars.append(
-                Bar(f"{engine} {kind} at {share:.2%}, index serves", float(plan.served), 1, at_least=True)
-            )
+            bars.append(Bar(f"{engine} {kind} at {share:.2%}, index serves", float(plan.served), 1, at_least=True))
     drop(source, advice.index)
     return bars
 
 
 def told(engine: str, kind: str, share: float, seconds: float, ratio: float, how: str) -> None:
-    print(
-        f"  {engine:9} {kind:7} {share:6.2%} {1e3 * seconds:9.2f} ms  {ratio:7.1f} times  {how}", flush=True
-    )
+    print(f"  {engine:9} {kind:7} {share:6.2%} {1e3 * seconds:9.2f} ms  {ratio:7.1f} times  {how}", flush=True)
 
 
 def check(rows: list[tuple[int, ...]], expected: set[int]) -> None:
@@ -235,18 +229,13 @@ def measure_duckdb(n_rows: int, expected: dict[float, set[int]]) -> list[Bar]:
             found = []
             for name, source in (("plain", plain), ("sorted", ordered)):
                 query = keys_query(source, box(share), ())
-                plan, took = (
-                    explain(source, query),
-                    timed(lambda source=source, query=query: source.rows(query)),
-                )
+                plan, took = explain(source, query), timed(lambda source=source, query=query: source.rows(query))
                 check(took.answer, expected[share])
                 found.append((plan.row_groups, took.seconds))
                 told("duckdb", name, share, took.seconds, found[0][1] / took.seconds, "; ".join(plan.steps))
             (before, _), (after, _) = found
             ratio = before[0] / max(1, after[0]) if before and after else None
-            bars.append(
-                Bar(f"duckdb at {share:.2%}, times fewer row groups", ratio, LEAST_GROUPS, at_least=True)
-            )
+            bars.append(Bar(f"duckdb at {share:.2%}, times fewer row groups", ratio, LEAST_GROUPS, at_least=True))
     return bars
 
 

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 const folder = pathToFileURL(`${process.env.HYPERBOXES_PAGE}/`);
 const { copyBox, fromDocument, Judge, moveBox, openFeature, removeBox, sameModel, setBound, setCategories } = await import(new URL("model.js", folder));
 const { History } = await import(new URL("history.js", folder));
-const { distinct, medoid, neighbour } = await import(new URL("table.js", folder));
+const { Axis, distinct, medoid, neighbour } = await import(new URL("table.js", folder));
 const { roundToSpan } = await import(new URL("numbers.js", folder));
 
 const model = () => fromDocument({
@@ -109,6 +109,18 @@ test("a dragged edge gets as many digits as a pixel can show", () => {
   assert.equal(roundToSpan(-0.00012345, 1e-6), -0.000123);
   assert.equal(roundToSpan(0.4, 10), 0);
   assert.equal(roundToSpan(0, 1), 0);
+});
+
+test("an axis holds the largest and the smallest numbers apart", () => {
+  for (const range of [[-1.7e308, 1.7e308], [0, 5e-324], [1, 2], [-5e-324, 0], [1e308, 1.1e308]]) {
+    for (const room of [0, 0.05]) {
+      const axis = new Axis(range, room);
+      const [first, last] = range.map((end) => axis.share(end));
+      assert.ok(first >= 0 && first < last && last <= 1, `${range} ${first} ${last}`);
+      assert.ok(Number.isFinite(axis.share(-1.7e308)) && Number.isFinite(axis.share(Infinity)));
+      assert.ok(axis.value(0.5) >= axis.low && axis.value(0.5) <= axis.high);
+    }
+  }
 });
 
 test("the medoid is the row nearest to the others, missing values aside", () => {

@@ -123,7 +123,7 @@ MODELS: dict[str, Model] = {
         ("hbbrain",),
         "hyperbox-brain",
     ),
-    "ebm": Model("EBM", peers.explainable_boosting, needs=("interpret",), distribution="interpret"),
+    "ebm": Model("EBM", peers.explainable_boosting, needs=("interpret",), distribution="interpret-core"),
     "ripper": Model("RIPPER", peers.Ripper, peers.counted_shape, ("wittgenstein", "pandas"), "wittgenstein"),
     "skope-rules": Model("SkopeRules", peers.skope_rules, needs=("imodels", "six"), distribution="imodels"),
     "rulefit": Model("RuleFit", peers.rulefit, needs=("imodels", "six"), distribution="imodels"),

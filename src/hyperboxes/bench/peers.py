@@ -24,9 +24,13 @@ def counted_shape(model: Any) -> tuple[int, int] | None:
 
 
 class PublishedPrim(Counted):
-    """The package ``prim`` as the paper used it: every box that it finds counts as the class."""
+    """The package ``prim``; boxes of which at least half of the rows are of the class count.
 
-    def __init__(self, seed: int, **params: Any) -> None:
+    It finds boxes until no rows are left, so that the last one is all the rest, whatever its precision.
+    """
+
+    def __init__(self, seed: int, least_precision: float = 0.5, **params: Any) -> None:
+        self.least_precision = least_precision
         self.params = {"threshold": 0.5, "threshold_type": ">", **params}
 
     def fit(self, X: Floats, y: Ints) -> Self:
@@ -39,6 +43,7 @@ class PublishedPrim(Counted):
         self.limits_ = [
             [(names.index(name), float(row["min"]), float(row["max"])) for name, row in box.limits.iterrows()]
             for box in found
+            if box.mean >= self.least_precision
         ]
         low, high = X.min(axis=0), X.max(axis=0)
         self.n_boxes_ = len(self.limits_)

@@ -6,10 +6,10 @@ from collections import Counter
 from pathlib import Path
 
 from ..atomic import write_atomic
-from . import reports
-from .figure1 import figure1
+from . import figure1, reports
 from .machine import described
 from .page import to_page
+from .plan import CUT, QUICK_CUT
 from .results import Results
 from .tables import Table
 
@@ -20,13 +20,7 @@ def render(results: Results, output: Path, *, quick: bool = False) -> list[Path]
     """Write all of it into a directory; give the files that a person would open first."""
     title = f"{TITLE} (quick run)" if quick else TITLE
     output.mkdir(parents=True, exist_ok=True)
-    tables, pictures = _tables(results), {}
-    try:
-        import matplotlib  # noqa: F401 - whether it is there
-    except ImportError:
-        pass
-    else:
-        pictures = _pictures(results, tables)
+    tables, pictures = _tables(results, quick), _pictures(results)
     runs = _runs(results)
     for name, table in tables.items():
         _write(output / f"{name}.csv", table.to_csv())
@@ -42,22 +36,27 @@ def render(results: Results, output: Path, *, quick: bool = False) -> list[Path]
     return [readme, page]
 
 
-def _tables(results: Results) -> dict[str, Table]:
+def _tables(results: Results, quick: bool) -> dict[str, Table]:
     return {
         "losses": reports.losses(results),
-        "figure3": reports.figure3(results),
-        "figure4": reports.figure4(results),
         "table1": reports.table1(results),
         "table2": reports.table2(results),
+        "figure1": figure1.to_table(),
+        "figure3": reports.figure3(results, QUICK_CUT if quick else CUT),
+        "figure4": reports.figure4(results),
         "failures": reports.failures(results),
     }
 
 
-def _pictures(results: Results, tables: dict[str, Table]) -> dict[str, dict[str, bytes]]:
-    from .pictures import PICTURES, as_bytes, figure3_all
+def _pictures(results: Results) -> dict[str, dict[str, bytes]]:
+    """Draw what there is to draw; nothing without matplotlib."""
+    try:
+        from .pictures import PICTURES, as_bytes, figure3_all
 
-    tables["figure1"], drawn = figure1()
-    figures = {"figure1": drawn, "figure3_all": figure3_all(results, reports.compared_methods(results))}
+        figures = {"figure1": figure1.draw()}
+    except ImportError:
+        return {}
+    figures["figure3_all"] = figure3_all(results, reports.compared_methods(results))
     figures |= {name: draw(results) for name, draw in PICTURES.items()}
     return {name: dict(as_bytes(figure)) for name, figure in sorted(figures.items()) if figure is not None}
 

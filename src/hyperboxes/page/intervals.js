@@ -5,7 +5,8 @@ import { button, el, put, rove, say, svg } from "./dom.js";
 import { boundOf, makeEdge, speakEdge } from "./edits.js";
 import { restricted, setCategories } from "./model.js";
 import { formatNumber, roughly } from "./numbers.js";
-import { panelHead } from "./parts.js";
+import { breakable, panelHead } from "./parts.js";
+import { Axis } from "./table.js";
 
 const LANE = 15;
 const HISTOGRAM = 38;
@@ -66,7 +67,7 @@ function chosen(store, all) {
 
 function strip(store, feature) {
   const { shown, categories } = store.features[feature];
-  const name = el("div", { class: "strip-name", title: shown }, shown);
+  const name = el("div", { class: "strip-name", title: shown }, breakable(shown));
   const picture = svg("svg", { class: "strip", role: "presentation" });
   const histogram = svg("g", { class: "histogram" });
   const lanesNode = svg("g");
@@ -76,24 +77,27 @@ function strip(store, feature) {
   const hoverPin = svg("line", { class: "pin hover" });
   picture.append(histogram, hoverPin, pin, lanesNode, ...ends, ticks);
   const node = el("div", { class: "strip-row", "data-feature": feature }, name, picture);
-  let [low, high] = store.ranges[feature];
-  const pad = categories ? 0 : (high - low) * 0.02;
-  low -= pad;
-  high += pad;
+  const axis = new Axis(store.ranges[feature], categories ? 0 : 0.02);
   let width = 0;
   let lanes = [];
   let signature = null;
-  const x = (value) => LEFT + ((value - low) / (high - low)) * (width - LEFT - RIGHT);
-  const value = (at) => low + ((at - LEFT) / (width - LEFT - RIGHT)) * (high - low);
-  const scale = { x, value, feature, clip: (at) => Math.max(LEFT, Math.min(width - RIGHT, at)), right: () => width - RIGHT, span: () => (high - low) / Math.max(1, width - LEFT - RIGHT) };
+  const room = () => Math.max(1, width - LEFT - RIGHT);
+  const x = (value) => LEFT + axis.share(value) * room();
+  const scale = {
+    x, feature,
+    value: (at) => axis.value((at - LEFT) / room()),
+    clip: (at) => Math.max(LEFT, Math.min(width - RIGHT, at)),
+    right: () => width - RIGHT,
+    span: () => axis.span(room()),
+  };
 
   function layout(total) {
-    const room = total > 560 ? total - 168 : total;
+    const wide = total > 560 ? total - 168 : total;
     const owners = store.model.boxes.filter((box) => box.bounds.has(feature) || box.sets.has(feature)).map((box) => box.id);
-    const now = `${room} ${owners}`;
+    const now = `${wide} ${owners}`;
     if (now === signature) return;
     signature = now;
-    width = room;
+    width = wide;
     const height = HISTOGRAM + 4 + owners.length * LANE + 15;
     put(picture, "width", width);
     put(picture, "height", height);
@@ -123,7 +127,7 @@ function strip(store, feature) {
   }
 
   function place(line, cell) {
-    const at = Number.isFinite(cell) && cell >= low && cell <= high ? x(cell) : null;
+    const at = Number.isFinite(cell) && cell >= axis.low && cell <= axis.high ? x(cell) : null;
     line.style.display = at === null ? "none" : "";
     if (at !== null) { put(line, "x1", at); put(line, "x2", at); }
   }
@@ -146,13 +150,13 @@ function strip(store, feature) {
 function bars(store, feature, x, width) {
   const { categories } = store.features[feature];
   const cells = store.columns[feature];
-  const [low, high] = store.ranges[feature];
+  const axis = new Axis(store.ranges[feature]);
   const n = store.classes.length;
   const bins = categories ? categories.length : Math.min(BINS, Math.max(12, Math.floor(width / 9)));
   const counts = new Float64Array(bins * n);
   for (let row = 0; row < cells.length; row += 1) {
-    if (!(cells[row] >= low && cells[row] <= high)) continue;
-    const bin = categories ? cells[row] : Math.min(bins - 1, Math.floor(((cells[row] - low) / (high - low)) * bins));
+    if (!(cells[row] >= axis.low && cells[row] <= axis.high)) continue;
+    const bin = categories ? cells[row] : Math.min(bins - 1, Math.floor(axis.share(cells[row]) * bins));
     counts[bin * n + store.truth[row]] += 1;
   }
   let most = 1;
@@ -163,8 +167,8 @@ function bars(store, feature, x, width) {
   }
   const paths = store.classes.map(() => "");
   for (let bin = 0; bin < bins; bin += 1) {
-    const from = categories ? x(bin - 0.32) : x(low + ((high - low) * bin) / bins) + 0.5;
-    const to = categories ? x(bin + 0.32) : x(low + ((high - low) * (bin + 1)) / bins) - 0.5;
+    const from = categories ? x(bin - 0.32) : x(axis.value(bin / bins)) + 0.5;
+    const to = categories ? x(bin + 0.32) : x(axis.value((bin + 1) / bins)) - 0.5;
     let base = HISTOGRAM;
     for (let label = 0; label < n; label += 1) {
       const height = (counts[bin * n + label] / most) * (HISTOGRAM - 3);

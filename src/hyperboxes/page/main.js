@@ -4,8 +4,9 @@ import { cardsView } from "./cards.js";
 import { el } from "./dom.js";
 import { codeDialog, saveModel } from "./export.js";
 import { intervalsView } from "./intervals.js";
+import { formatCount } from "./numbers.js";
 import { headView, overviewView } from "./overview.js";
-import { isDark, stylesOf } from "./palette.js";
+import { followTheme, stylesOf } from "./palette.js";
 import { parallelView } from "./parallel.js";
 import { rowView } from "./row.js";
 import { scatterView } from "./scatter.js";
@@ -16,19 +17,19 @@ async function start() {
   const payload = JSON.parse(document.getElementById("data").textContent);
   document.title = `${payload.title} · hyperboxes`;
   const store = new Store(payload, await unpack(payload.rows));
+  const switchTheme = followTheme(() => store.tell("theme"));
   let styles = paint(store);
   const code = codeDialog(store);
   const current = () => styles;
-  const head = headView(store, { onCode: code.open, onSave: () => saveModel(store), onTheme: () => switchTheme(store) });
+  const head = headView(store, { onCode: code.open, onSave: () => saveModel(store), onTheme: switchTheme });
   const views = el("main", { class: "views" },
     intervalsView(store),
-    el("div", { class: "pair" }, scatterView(store, current), rowView(store, current)),
+    el("div", { class: "pair" }, store.features.length > 1 ? scatterView(store, current) : null, rowView(store, current)),
     parallelView(store, current));
   document.getElementById("page").append(head, overviewView(store, styles),
     el("div", { class: "work" }, cardsView(store, styles), views), footer(store), code.node);
   // Colours first: views read them.
   store.views.unshift((topics) => { if (topics.has("theme")) styles = paint(store); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => store.tell("theme"));
   document.addEventListener("keydown", (event) => onKey(event, store));
   store.tell("start");
   store.flush();
@@ -41,11 +42,6 @@ function paint(store) {
   const styles = stylesOf(store.original, store.classes.length);
   styles.forEach(({ colour }, label) => document.documentElement.style.setProperty(`--class-${label}`, colour));
   return styles;
-}
-
-function switchTheme(store) {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-  store.tell("theme");
 }
 
 function onKey(event, store) {
@@ -68,7 +64,7 @@ function footer(store) {
   const keys = [["Tab", "to the next group"], ["↑ ↓", "among boxes, or among edges"], ["← →", "move an edge to the next value; with Shift by ten"],
     ["Delete", "open a side"], ["Ctrl+Z", "undo"], ["Esc", "select nothing"]];
   const parts = keys.map(([key, what]) => el("span", {}, el("kbd", {}, key), ` ${what}`));
-  const sample = store.sampled ? `The page holds ${store.rows} of ${store.payload.rows.total} rows, drawn by lot: figures of the model as it came are of all rows, figures of an edited model and all pictures are of the rows drawn.` : "The page holds every row; all figures are exact.";
+  const sample = store.sampled ? `The page holds ${formatCount(store.rows)} of ${formatCount(store.payload.rows.total)} rows, drawn by lot: figures of the model as it came are of all rows, figures of an edited model and all pictures are of the rows drawn.` : "The page holds every row; all figures are exact.";
   return el("footer", { class: "foot" }, el("div", { class: "keys" }, parts),
     el("p", {}, `${sample} Missing values meet no condition. hyperboxes ${store.payload.version}.`));
 }

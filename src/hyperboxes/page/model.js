@@ -243,7 +243,8 @@ export function removeBox(model, id) {
 export function copyBox(model, id) {
   const place = model.boxes.findIndex((box) => box.id === id);
   const next = 1 + Math.max(-1, ...model.boxes.map((box) => box.id));
-  const pattern = place < 0 ? { label: Math.max(0, model.fallback), bounds: new Map(), sets: new Map() } : model.boxes[place];
+  const label = model.boxes.at(-1)?.label ?? 0;
+  const pattern = place < 0 ? { label, bounds: new Map(), sets: new Map() } : model.boxes[place];
   const boxes = [...model.boxes];
   boxes.splice(place < 0 ? boxes.length : place + 1, 0, { ...pattern, id: next });
   return { ...model, boxes };

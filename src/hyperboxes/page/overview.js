@@ -13,7 +13,9 @@ export function headView(store, { onCode, onSave, onTheme }) {
     const change = el("span", { class: "change" });
     return { name, value, change, node: el("div", { class: "live" }, el("span", { class: "name" }, name), value, change) };
   });
-  const state = el("span", { class: "pill", role: "status" });
+  const state = el("span", { class: "pill" });
+  const spoken = el("span", { class: "unseen", role: "status" });
+  let rested = 0;
   const tools = {
     undo: button("Undo (Ctrl+Z)", { glyph: "undo", onclick: () => store.undo(), "data-do": "undo" }),
     redo: button("Redo (Ctrl+Shift+Z)", { glyph: "redo", onclick: () => store.redo(), "data-do": "redo" }),
@@ -21,7 +23,7 @@ export function headView(store, { onCode, onSave, onTheme }) {
   };
   const node = el("header", { class: "head" },
     el("div", { class: "title" }, el("h1", {}, store.payload.title), size),
-    el("div", { class: "lives", "aria-live": "off" }, live.map((one) => one.node), state),
+    el("div", { class: "lives", "aria-live": "off" }, live.map((one) => one.node), state, spoken),
     el("div", { class: "tools" }, Object.values(tools),
       button("Copy the model as rules, SQL or Python", { glyph: "code", text: "Copy", onclick: onCode, "data-do": "code" }),
       button("Save as a model file", { glyph: "save", text: "Save", class: "main", onclick: onSave, "data-do": "save" }),
@@ -37,8 +39,14 @@ export function headView(store, { onCode, onSave, onTheme }) {
       say(change, moved);
       change.classList.toggle("better", moved.startsWith("+"));
     }
-    say(state, store.edited ? "edited" : "as it came");
+    say(state, store.edited ? "edited" : "unedited");
     state.classList.toggle("edited", store.edited);
+    // Spoken once the hand rests: not every number that a dragged edge passes.
+    clearTimeout(rested);
+    rested = setTimeout(() => {
+      const figures = `Accuracy ${formatShare(store.figures.accuracy)}, macro F1 ${formatShare(store.figures.macroF1)}`;
+      say(spoken, store.edited ? `Edited. ${figures}` : "");
+    }, 400);
     put(tools.undo, "disabled", !store.history.past.length);
     put(tools.redo, "disabled", !store.history.future.length);
     put(tools.reset, "disabled", !store.edited);

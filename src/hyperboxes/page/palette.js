@@ -21,7 +21,25 @@ function polygon(path, points) {
   path.closePath();
 }
 
-export const isDark = () => getComputedStyle(document.documentElement).colorScheme.includes("dark");
+const root = document.documentElement;
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+const isDark = () => root.dataset.theme === "dark";
+
+/** Take the system's theme, and follow it until a person asks for the other. */
+export function followTheme(changed) {
+  const take = () => {
+    root.dataset.theme = system.matches ? "dark" : "light";
+    changed();
+  };
+  system.addEventListener("change", take);
+  take();
+  return function other() {
+    system.removeEventListener("change", take);
+    root.dataset.theme = isDark() ? "light" : "dark";
+    changed();
+  };
+}
 
 /** Give each class a colour and a shape: classes with boxes first, in the order of the boxes. */
 export function stylesOf(model, nClasses) {
@@ -40,5 +58,5 @@ export function stylesOf(model, nClasses) {
 
 /** Give a colour of the style sheet. */
 export function ink(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  return getComputedStyle(root).getPropertyValue(`--${name}`).trim();
 }

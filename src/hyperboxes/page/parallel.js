@@ -2,8 +2,9 @@
 
 import { el, put, svg } from "./dom.js";
 import { restricted } from "./model.js";
-import { roughly } from "./numbers.js";
+import { formatCount, roughly } from "./numbers.js";
 import { panelHead } from "./parts.js";
+import { Axis } from "./table.js";
 
 const LINES = 600;
 const HEIGHT = 310;
@@ -17,7 +18,7 @@ export function parallelView(store, styles) {
   const inner = el("div", { class: "wide" }, canvas, picture);
   const frame = el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Parallel coordinates, scrolls sideways" }, inner);
   const rows = evenly(store.rows, LINES);
-  const hint = `${rows.length < store.rows ? `${rows.length} of ${store.rows.toLocaleString("en-US").replaceAll(",", "\u202f")} rows` : "Every row"} as a line; the band is what the box in focus admits. Click a line to ask why.`;
+  const hint = `${rows.length < store.rows ? `${rows.length} of ${formatCount(store.rows)} rows` : "Every row"} as a line; the band is what the box in focus admits. Click a line to ask why.`;
   const node = el("section", { class: "panel parallels", "aria-label": "Parallel coordinates" },
     panelHead("Parallel coordinates", hint), frame);
   const axesNode = svg("g");
@@ -36,17 +37,18 @@ export function parallelView(store, styles) {
     }
   }).observe(frame);
 
-  const y = (feature, cell) => {
-    const [low, high] = store.ranges[feature];
-    return HEIGHT - BOTTOM - ((cell - low) / (high - low)) * (HEIGHT - TOP - BOTTOM);
-  };
-  const trace = (cellOf) => {
+  const scales = store.ranges.map((range) => new Axis(range));
+  const y = (feature, cell) => HEIGHT - BOTTOM - scales[feature].share(cell) * (HEIGHT - TOP - BOTTOM);
+  const trace = (cellOf, row = 0) => {
     let d = "";
     let pen = false;
     axes.forEach((feature, place) => {
-      const cell = cellOf(feature);
+      let cell = cellOf(feature);
+      const { categories } = store.features[feature];
       // A missing value breaks the line.
-      if (!Number.isFinite(cell) || (store.features[feature].categories && cell < 0)) { pen = false; return; }
+      if (!Number.isFinite(cell) || (categories && cell < 0)) { pen = false; return; }
+      // Lines through a category are spread out, each at a height of its own, or many would look like one.
+      if (categories) cell += row ? (((row * 0.6180339887) % 1) - 0.5) * 0.5 : 0;
       d += `${pen ? "L" : "M"}${at(place).toFixed(1)} ${y(feature, cell).toFixed(1)}`;
       pen = true;
     });
@@ -65,7 +67,10 @@ export function parallelView(store, styles) {
     canvas.height = Math.round(HEIGHT * ratio);
     put(picture, "viewBox", `0 0 ${whole} ${HEIGHT}`);
     // Names stand in two rows, so that each has the room of two axes.
-    const room = Math.floor(((whole - 110) / Math.max(1, axes.length - 1)) * 2 / 7.2) - 1;
+    const apart = (whole - 110) / Math.max(1, axes.length - 1);
+    const longest = Math.max(...axes.map((feature) => store.features[feature].shown.length));
+    const rowsOfNames = longest * 7.2 > apart ? 2 : 1;
+    const room = Math.floor((apart * rowsOfNames) / 7.2) - 1;
     axesNode.replaceChildren(...axes.flatMap((feature, place) => {
       const { shown, categories } = store.features[feature];
       const [low, high] = store.ranges[feature];
@@ -76,7 +81,7 @@ export function parallelView(store, styles) {
         : [svg("text", { class: "tick middle", x, y: HEIGHT - BOTTOM + 15 }, roughly(low)), svg("text", { class: "tick middle", x, y: TOP - 6 }, roughly(high))];
       return [
         svg("line", { class: "axis", x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM }),
-        svg("text", { class: "axis-name middle", x, y: TOP - (place % 2 ? 20 : 34) }, name, svg("title", {}, shown)),
+        svg("text", { class: "axis-name middle", x, y: TOP - (rowsOfNames === 1 || place % 2 ? 20 : 34) }, name, svg("title", {}, shown)),
         ...ends,
       ];
     }));
@@ -95,7 +100,7 @@ export function parallelView(store, styles) {
       for (const row of rows) {
         if (inside && (inside[row] === 1) !== lit) continue;
         context.strokeStyle = looks[store.truth[row]].colour;
-        context.stroke(new Path2D(trace((feature) => store.columns[feature][row])));
+        context.stroke(new Path2D(trace((feature) => store.columns[feature][row], row)));
       }
     }
   }
@@ -131,8 +136,8 @@ export function parallelView(store, styles) {
     }
     drawBand();
     const { cells, hoverRow } = store.state;
-    put(line, "d", cells ? trace((feature) => cells[feature]) : "");
-    put(hoverLine, "d", hoverRow === null ? "" : trace((feature) => store.columns[feature][hoverRow]));
+    put(line, "d", cells ? trace((feature) => cells[feature], store.state.row ?? 0) : "");
+    put(hoverLine, "d", hoverRow === null ? "" : trace((feature) => store.columns[feature][hoverRow], hoverRow));
   });
 
   /** Find the line under the pointer, by its height between two axes. */

@@ -52,6 +52,11 @@ export function meter(kind = "") {
   return { node, set };
 }
 
+/** Give a text that may also be broken after a dot or an underscore. */
+export function breakable(text) {
+  return text.split(/(?<=[._/])/).flatMap((part, place) => (place ? [el("wbr"), part] : [part]));
+}
+
 /** Write a difference with its sign; nothing for none. */
 export function formatChange(now, before) {
   const change = now - before;

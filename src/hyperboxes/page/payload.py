@@ -49,14 +49,16 @@ def to_payload(
     place = {label: code for code, label in enumerate(summary.classes)}
     codes = np.fromiter((place[label] for label in y), dtype=np.float64, count=len(matrix))
     shown = _sample(len(matrix), max_rows)
-    unit = standardise(matrix, np.ones(len(matrix)))[1] if scale is None else scale
+    if scale is None:
+        finite = np.where(np.isfinite(matrix), matrix, np.nan)
+        _, scale = standardise(finite, np.ones(len(matrix)))
     columns = [*matrix[shown].T, codes[shown], shown.astype(np.float64)]
     return {
         "title": title,
         "version": __version__,
         "model": _model(boxes, meta),
         "classes": [{"shown": format_label(label), **_literal(label)} for label in summary.classes],
-        "features": _features(boxes, unit),
+        "features": _features(boxes, scale),
         "rows": {"n": len(shown), "total": len(matrix), **_pack(columns)},
         "kind": _kind(boxes, summary, held_out),
         "counts": summary.counts.ravel().tolist(),

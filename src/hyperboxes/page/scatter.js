@@ -7,6 +7,7 @@ import { formatNumber, roughly } from "./numbers.js";
 import { ink } from "./palette.js";
 import { choice, mark, panelHead } from "./parts.js";
 import { Board, rgb, stamp } from "./sprites.js";
+import { Axis } from "./table.js";
 
 const MARGIN = { left: 46, right: 14, top: 26, bottom: 30 };
 
@@ -61,11 +62,11 @@ export function scatterView(store, styles) {
     const ratio = Math.min(2, window.devicePixelRatio || 1);
     board.clear(Math.round(size[0] * ratio), Math.round(size[1] * ratio), rgb(ink("panel")));
     if (!looks) {
-      const radius = (store.rows <= 400 ? 4.2 : store.rows <= 2500 ? 3.2 : 2.2) * ratio;
+      const radius = (store.rows <= 400 ? 4.2 : store.rows <= 2500 ? 3.2 : store.rows <= 8000 ? 2.2 : 1.7) * ratio;
       looks = styles().map(({ colour, shape }) => ({ colour: rgb(colour), full: stamp(shape, radius, false), hollow: stamp(shape, radius, true) }));
     }
     const inside = store.state.box === null ? null : store.judge.contains(store.boxOf(store.state.box));
-    const strength = store.rows <= 400 ? 0.85 : store.rows <= 2500 ? 0.7 : 0.5;
+    const strength = store.rows <= 400 ? 0.85 : store.rows <= 2500 ? 0.7 : 0.45;
     for (const wrong of [false, true]) {
       for (let row = 0; row < store.rows; row += 1) {
         const answer = store.answers[store.result.decided[row] < 0 ? store.answers.length - 1 : store.result.decided[row]];
@@ -80,7 +81,7 @@ export function scatterView(store, styles) {
 
   function drawBoxes() {
     const left = new Set(drawn.keys());
-    const taken = new Set();
+    const taken = [];
     // A box that leaves both features open spans the picture and tells nothing, unless it is asked for.
     const telling = (box) => box.id === store.focus || pair.some((feature) => box.bounds.has(feature) || box.sets.has(feature));
     const shown = store.model.boxes.filter(telling);
@@ -179,15 +180,12 @@ function firstPair(store) {
 
 /** Map two features onto the picture. A category has a place of its own, and its points are strewn in it. */
 function planeOf(store, pair, [width, height]) {
-  const limits = pair.map((feature) => {
-    const [low, high] = store.ranges[feature];
-    const room = store.features[feature].categories ? 0.1 : (high - low) * 0.05;
-    return [low - room, high + room];
-  });
+  const axes = pair.map((feature) => new Axis(store.ranges[feature], store.features[feature].categories ? 0.02 : 0.05));
+  const limits = axes.map(({ low, high }) => [low, high]);
   const frame = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
-  const [[x0, x1], [y0, y1]] = limits;
-  const atX = (cell) => frame.left + ((cell - x0) / (x1 - x0)) * (frame.right - frame.left);
-  const atY = (cell) => frame.bottom - ((cell - y0) / (y1 - y0)) * (frame.bottom - frame.top);
+  const [across, down] = [frame.right - frame.left, frame.bottom - frame.top];
+  const atX = (cell) => frame.left + axes[0].share(cell) * across;
+  const atY = (cell) => frame.bottom - axes[1].share(cell) * down;
   // Strewn evenly, and the same each time: fractions of a multiple of an irrational number.
   const strew = (row, by) => (((row * by) % 1) - 0.5) * 0.6;
   const map = (at, feature, by) => (cells) => Float32Array.from(cells, (cell, row) => {
@@ -197,14 +195,14 @@ function planeOf(store, pair, [width, height]) {
   return {
     frame, limits, atX, atY,
     across: map(atX, pair[0], 0.6180339887), down: map(atY, pair[1], 0.7548776662),
-    valueX: (x) => x0 + ((x - frame.left) / (frame.right - frame.left)) * (x1 - x0),
-    valueY: (y) => y0 + ((frame.bottom - y) / (frame.bottom - frame.top)) * (y1 - y0),
-    spanX: (x1 - x0) / (frame.right - frame.left), spanY: (y1 - y0) / (frame.bottom - frame.top),
+    valueX: (x) => axes[0].value((x - frame.left) / across),
+    valueY: (y) => axes[1].value((frame.bottom - y) / down),
+    spanX: axes[0].span(across), spanY: axes[1].span(down),
   };
 }
 
 function niceTicks([low, high], most) {
-  const rough = (high - low) / most;
+  const rough = (high / 2 - low / 2) / (most / 2);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((unit) => unit * power).find((unit) => unit >= rough);
   const first = Math.ceil(low / step);
@@ -280,9 +278,10 @@ function boxShape(store, id) {
     node.style.display = area ? "" : "none";
     if (corner) {
       const wide = 7 + 7 * String(place).length;
-      const key = () => corner.map((at) => Math.round(at / 12)).join(" ");
-      while (taken.has(key())) corner[0] += wide + 2;
-      taken.add(key());
+      // Numbers of boxes that share a corner stand side by side.
+      const clash = () => taken.find(([x, y, width]) => Math.abs(y - corner[1]) < 15 && x < corner[0] + wide && corner[0] < x + width);
+      for (let other = clash(); other; other = clash()) corner[0] = other[0] + other[2] + 1;
+      taken.push([corner[0], corner[1], wide]);
       say(number, String(place));
       put(number, "x", corner[0] + 2 + wide / 2);
       put(number, "y", corner[1] + 13.5);

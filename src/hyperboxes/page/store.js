@@ -3,6 +3,7 @@
 import { figuresOf } from "./figures.js";
 import { History } from "./history.js";
 import { answersOf, fromDocument, Judge, restricted, sameModel } from "./model.js";
+import { formatCount } from "./numbers.js";
 import { distinct, rangeOf } from "./table.js";
 
 export class Store {
@@ -56,7 +57,9 @@ export class Store {
 
   /** Change the model by an edit; edits that follow one another with one token undo as one. */
   edit(change, token = null) {
-    this.history.commit(change(this.model), token);
+    const next = change(this.model);
+    if (sameModel(next, this.model)) return;
+    this.history.commit(next, token);
     this.#changed();
   }
 
@@ -157,8 +160,7 @@ export class Store {
   rowsText() {
     const kinds = { "held out": "held-out", training: "training", given: "given" };
     const kind = kinds[this.payload.kind];
-    const count = (value) => value.toLocaleString("en-US").replaceAll(",", "\u202f");
-    if (this.sampled && this.edited) return `sample of ${count(this.rows)} of ${count(this.payload.rows.total)} ${kind} rows`;
-    return `${count(this.payload.rows.total)} ${kind} rows`;
+    if (this.sampled && this.edited) return `sample of ${formatCount(this.rows)} of ${formatCount(this.payload.rows.total)} ${kind} rows`;
+    return `${formatCount(this.payload.rows.total)} ${kind} rows`;
   }
 }

@@ -31,8 +31,35 @@ export function rangeOf(cells, bounds) {
     }
   }
   if (low > high) return [0, 1];
-  if (low === high) return [low - Math.max(1, Math.abs(low)) / 2, high + Math.max(1, Math.abs(high)) / 2];
-  return [low, high];
+  if (low < high) return [low, high];
+  const room = Math.max(1, Math.abs(low)) / 2;
+  return [Math.max(-Number.MAX_VALUE, low - room), Math.min(Number.MAX_VALUE, high + room)];
+}
+
+/** An axis from low to high, with room at both ends: shares of its length, and back. */
+export class Axis {
+  constructor([low, high], room = 0) {
+    // Differences of numbers near 1e308 overflow: they are taken of halves, which would lose the smallest numbers.
+    this.by = Math.max(-low, high) > 1e300 ? 0.5 : 1;
+    const width = high * this.by - low * this.by;
+    this.low = Math.max(-Number.MAX_VALUE, low - (room * width) / this.by);
+    this.high = Math.min(Number.MAX_VALUE, high + (room * width) / this.by);
+    this.width = this.high * this.by - this.low * this.by;
+  }
+
+  /** What is far beyond an end stays a number. */
+  share(value) {
+    return Math.max(-9, Math.min(9, (value * this.by - this.low * this.by) / this.width));
+  }
+
+  value(share) {
+    return Math.max(this.low, Math.min(this.high, this.low * (1 - share) + this.high * share));
+  }
+
+  /** What one of so many pixels is worth. */
+  span(pixels) {
+    return this.width / Math.max(1, pixels) / this.by;
+  }
 }
 
 /** Give the distinct finite values of a column, rising. */

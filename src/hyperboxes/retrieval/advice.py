@@ -121,6 +121,8 @@ def _index_for(
             points, ranges = (), tuple(ordered)
     if kind in ("cube", "rtree"):
         points = ()
+    if kind == "btree":
+        ranges = ranges[-1:] + ranges[:-1]  # searched by the range of the first alone
     if not points + ranges:
         return None
     cuts = {}

@@ -161,6 +161,7 @@ class Index:
             return f"CREATE TRIGGER {name} AFTER {event} ON {table} BEGIN {action} END"
 
         return [
+            f"DROP TABLE IF EXISTS {tree}",  # of a table that is gone: its triggers went, the tree did not
             f"CREATE VIRTUAL TABLE {tree} USING rtree(id, {pairs})",
             f"INSERT INTO {tree} SELECT rowid, {cells('')} FROM {source.text}",
             # SQLite keeps the text of a trigger, so that the comment stays.

@@ -116,7 +116,9 @@ def read_batches(connection: Any, query: str, names: Sequence[str], size: int) -
 def _arrow_batches(connection: Any, query: str, names: Sequence[str], size: int) -> Iterator[Batch]:
     import pyarrow as pa
 
-    for batch in connection.execute(query).to_arrow_reader(size):
+    relation = connection.sql(query)
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # before DuckDB 1.5
+    for batch in read(size):
         table = pa.Table.from_batches([batch])
         cells = table.select(range(len(names))).rename_columns(list(names))
         yield Batch(cells, table.column(len(names)).to_pylist())
