@@ -211,7 +211,9 @@ def test_reading_a_model_loads_neither_torch_nor_matplotlib(model, arguments):
     assert done.stdout
 
 
-@pytest.mark.parametrize("command", ["fit", "round", "predict", "rules", "inspect", "sql", "plot", "demo"])
+@pytest.mark.parametrize(
+    "command", ["fit", "round", "predict", "rules", "inspect", "sql", "verify", "search", "plot", "demo"]
+)
 def test_help_teaches_by_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
+import psycopg
 import pytest
 from patients import patients
 from typer.testing import CliRunner
@@ -173,6 +177,140 @@ def test_colour_on_a_terminal_and_none_elsewhere(clinic):
     import re
 
     assert re.sub(r"\x1b\[[\d;]*m", "", shown).replace("\r\n", "\n") == plain
+
+
+@pytest.fixture(scope="module")
+def databases(clinic):
+    """The new patients in DuckDB and SQLite, with a number for each."""
+    frame = patients(200, seed=1)
+    frame.insert(0, "nr", range(len(frame)))
+    with duckdb.connect(str(clinic / "clinic.duckdb")) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT * FROM frame")
+    with contextlib.closing(sqlite3.connect(clinic / "clinic.sqlite")) as connection:
+        frame.to_sql("visits", connection, index=False)
+    return clinic
+
+
+@pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result")
+@pytest.mark.parametrize(
+    "source", ["patients.csv", "new.parquet", "clinic.duckdb::visits", "clinic.sqlite::visits"]
+)
+def test_verify_finds_no_difference(databases, source):
+    done = run("verify", databases / "ill.boxes.json", f"{databases}/{source}", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["mismatches"] == 0
+    assert told["rows"] == (400 if source == "patients.csv" else 200)
+
+
+@pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result")
+def test_verify_says_by_its_exit_code_that_something_differs(databases, monkeypatch):
+    verify = sys.modules["hyperboxes.sql.verify"]  # the package's own name for it is the function
+    real = verify.to_sql
+
+    def wrong(*arguments, **options):
+        return real(*arguments, **options).replace("'yes'", "'no'")
+
+    monkeypatch.setattr(verify, "to_sql", wrong)
+    done = run("verify", databases / "ill.boxes.json", databases / "new.parquet")
+    assert done.exit_code == 3
+    assert ": database 'no', predict 'yes'" in done.stdout
+
+
+def test_sql_takes_types_and_name_from_a_table(databases):
+    text = run(
+        "sql", databases / "ill.boxes.json", "--types-from", f"{databases}/clinic.duckdb::visits"
+    ).stdout
+    with duckdb.connect(str(databases / "clinic.duckdb"), read_only=True) as connection:
+        answers = [row[-1] for row in connection.execute(text).fetchall()]
+    frame = patients(200, seed=1).astype(dict.fromkeys(("sex", "smoker"), "category"))
+    assert answers == read_model(databases / "ill.boxes.json").predict(frame).tolist()
+    where = run("sql", databases / "ill.boxes.json", "--kind", "where", "--label", "yes").stdout
+    with duckdb.connect(str(databases / "clinic.duckdb"), read_only=True) as connection:
+        found = connection.execute(f"SELECT count(*) FROM visits WHERE {where}").fetchone()
+    assert found == (answers.count("yes"),)
+
+
+@pytest.mark.parametrize("source", ["new.parquet", "clinic.duckdb::visits", "clinic.sqlite::visits"])
+def test_search_finds_rows_like_those_marked(databases, tmp_path, source):
+    key = ["--key", "id"] if source == "new.parquet" else ["--key", "nr"]
+    done = run("search", f"{databases}/{source}", *key, "--like-where", "ill = 'yes'", "--limit", "10",
+               "--json", "-o", tmp_path / "like.boxes.json")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sum(row["ill"] == "yes" for row in found) >= 8
+    assert read_model(tmp_path / "like.boxes.json").n_boxes
+    assert "rows lie in a box" in done.stderr
+    marks = [found[0][key[1]], found[1][key[1]]]
+    again = run("search", f"{databases}/{source}", *key, "--like", marks[0], "--like", marks[1], "--sql")
+    assert again.exit_code == 0, again.output
+    assert "SELECT" in again.stdout
+
+
+def test_search_creates_indexes_only_if_asked(tmp_path):
+    path = tmp_path / "c.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        patients(5000).to_sql("visits", connection, index_label="nr")
+    rare = "age BETWEEN 40 AND 43 AND bmi BETWEEN 25 AND 27"
+    asked = ["search", f"{path}::visits", "--key", "nr", "--like-where", rare]
+
+    def indexes():
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            return connection.execute("SELECT count(*) FROM sqlite_master WHERE type <> 'table'").fetchone()[
+                0
+            ]
+
+    before = indexes()
+    advised = run(*asked, "--advice").stdout
+    assert "CREATE" in advised
+    assert indexes() == before
+    assert run(*asked, "--create-indexes").exit_code == 0
+    assert indexes() > before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["search", "{folder}/new.parquet"], "--like KEY, repeated, or --like-where"),
+        (["search", "{folder}/absent.parquet", "--like", "1"], "No such file"),
+        (["search", "{folder}/clinic.duckdb::visits", "--like", "999", "--key", "nr"], "999"),
+        (["search", "{folder}/clinic.duckdb::visits", "--like-where", "nonsense = 1"], "nonsense"),
+        (["verify", "{folder}/ill.boxes.json", "{folder}/absent.parquet"], "No such file"),
+        (["verify", "{folder}/ill.boxes.json", "{folder}/clinic.duckdb::absent"], "absent"),
+        (["sql", "{folder}/ill.boxes.json", "--types-from", "{folder}/clinic.sqlite::absent"], "absent"),
+    ],
+)
+def test_what_goes_wrong_in_a_database_is_one_line(databases, arguments, message):
+    done = run(*(argument.format(folder=databases) for argument in arguments))
+    assert done.exit_code == 1, done.output
+    assert message in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_postgres_is_read_verified_and_searched(databases, postgres):
+    frame = patients(200, seed=1)
+    with psycopg.connect(postgres) as connection:
+        connection.execute("DROP TABLE IF EXISTS visits")
+        connection.execute(
+            "CREATE TABLE visits (nr serial PRIMARY KEY, id text, age smallint, bmi double precision, "
+            '"blood pressure" real, sex text, smoker text, ill text)'
+        )
+        with connection.cursor() as cursor:
+            marks = ", ".join(["%s"] * len(frame.columns))
+            cells = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+            names = ", ".join(f'"{name}"' for name in frame.columns)
+            cursor.executemany(f"INSERT INTO visits ({names}) VALUES ({marks})", cells)
+    url = f"postgresql:///?{postgres.replace(' ', '&')}" if "://" not in postgres else postgres
+    source = f"{url}::public.visits"
+    done = run("verify", databases / "ill.boxes.json", source, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["mismatches"] == 0
+    answered = run("predict", databases / "ill.boxes.json", source, "--json")
+    assert len(answered.stdout.splitlines()) == 200
+    found = run("search", source, "--key", "nr", "--like-where", "ill = 'yes'", "--limit", "5")
+    assert found.exit_code == 0, found.output
+    assert len(found.stdout.splitlines()) == 6
 
 
 @pytest.mark.skipif(DATA is None, reason="needs HYPERBOXES_DATA")

@@ -81,6 +81,14 @@ def test_leaves_that_say_the_same_are_one_box_and_conditions_are_few():
     assert "ELSE IF" in to_text(boxes)
 
 
+def test_no_box_is_inside_a_next_one_of_its_class():
+    X, y = load_breast_cancer(return_X_y=True)
+    boxes = Boxes.from_tree(DecisionTreeClassifier(random_state=0).fit(X, y))
+    same = boxes.labels[:-1] == boxes.labels[1:]
+    assert not (np.diag(boxes.covers(), k=-1) & same).any()
+    assert boxes.labels[-1] != boxes.default
+
+
 def test_a_tree_of_one_leaf_is_its_default():
     tree = DecisionTreeClassifier().fit([[1.0], [2.0]], ["a", "a"])
     boxes = Boxes.from_tree(tree, feature_names=["x"])

@@ -134,8 +134,7 @@ def naming(source: str) -> Iterator[None]:
 
 def _read(source: str, text_columns: frozenset[str]) -> TableFile:
     if "::" in source:
-        where, table = source.rsplit("::", 1)
-        return TableFile(source, _read_database(where, table))
+        return TableFile(source, _read_database(source))
     if source == "-":
         return _read_bytes("standard input", sys.stdin.buffer.read(), text_columns)
     if source.startswith(("postgresql://", "postgres://")):
@@ -199,11 +198,11 @@ def _read_text(name: str, data: bytes, text_columns: frozenset[str]) -> TableFil
     delimiter = _delimiter(data, name)
     header = _check_shape(name, data, delimiter)
     kinds = {column: str for column in header if column in text_columns}
-    frame = _parse(data, delimiter, dtype=kinds)
-    table = TableFile(name, frame, data, delimiter)
+    frame, notes = _parse(data, delimiter, dtype=kinds), []
     if delimiter != "," and _has_decimal_commas(frame, text_columns):
-        table.frame = _parse(data, delimiter, dtype=kinds, decimal=",")
-        table.notes.append(f"{name}: numbers are read with a decimal comma")
+        frame = _parse(data, delimiter, dtype=kinds, decimal=",")
+        notes.append(f"{name}: numbers are read with a decimal comma")
+    table = TableFile(name, frame, data, delimiter, notes)
     if header and header[0] == "":
         _drop_row_numbers(table)
     return table
@@ -351,23 +350,94 @@ def looks_like_names(column: Any) -> bool:
 # -- databases -------------------------------------------------------------------------------------
 
 
-def _read_database(where: str, table: str) -> Any:
+@contextlib.contextmanager
+def connected(
+    source: str, *, text_columns: Collection[str] = (), change: bool = False
+) -> Iterator[tuple[Any, list[str]]]:
+    """Open a database, or put a file into one: the connection, and the name of the table in it.
+
+    Files go through DuckDB: Parquet as it is, other kinds as ``read`` reads them. With ``change``, the
+    database may be written to.
+    """
+    if "::" not in source:
+        with naming(source):
+            opened = _file_in_duckdb(source, text_columns)
+        with opened as connection:
+            yield connection, ["table"]
+        return
+    where, table = source.rsplit("::", 1)
     parts = table.split(".")
-    if not all(parts):
-        raise ValueError(f"{table!r} names no table: give ::TABLE or ::SCHEMA.TABLE")
+    with naming(source):
+        if not all(parts):
+            raise ValueError(f"{table!r} names no table: give ::TABLE or ::SCHEMA.TABLE")
+        opened, kind = _open_database(where, change)
+    with contextlib.closing(opened) as connection:
+        try:
+            yield connection, parts
+        except kind.Error as error:
+            raise ValueError(f"{source}: {_first_line(error)}") from None
+
+
+def _file_in_duckdb(source: str, text_columns: Collection[str]) -> Any:
+    if _ending(source) == ".parquet" and not os.path.exists(source):
+        raise FileNotFoundError(2, "No such file or directory", source)
+    frame = None if _ending(source) == ".parquet" else read(source, text_columns=text_columns).given
+    duckdb = _import("duckdb")
+    connection = _quiet(duckdb.connect())
+    if frame is not None:
+        connection.register("table", frame)
+        return connection
+    quoted = source.replace("'", "''")
+    try:
+        connection.execute(f"""CREATE VIEW "table" AS SELECT * FROM read_parquet('{quoted}')""")  # noqa: S608
+    except duckdb.Error as error:
+        connection.close()
+        raise ValueError(_first_line(error)) from None
+    return connection
+
+
+def _open_database(where: str, change: bool = False) -> tuple[Any, Any]:
+    """Open a database, only for reading unless it is to be changed; give its package too."""
     if where.startswith(("postgresql://", "postgres://")):
-        return _read_postgres(where, parts)
+        psycopg = _import("psycopg")
+        try:
+            connection = psycopg.connect(where)
+            connection.read_only = not change
+            return connection, psycopg
+        except psycopg.Error as error:
+            raise ValueError(_first_line(error)) from None
     if not os.path.exists(where):
         raise FileNotFoundError(2, "No such file or directory", where)
-    name = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
     if _is_sqlite(where):
-        return _read_sqlite(where, name)
+        import sqlite3
+        from urllib.parse import quote
+
+        mode = "rw" if change else "ro"
+        return sqlite3.connect(f"file:{quote(where)}?mode={mode}", uri=True, isolation_level=None), sqlite3
     duckdb = _import("duckdb")
     try:
-        with duckdb.connect(where, read_only=True) as connection:
-            return connection.execute(f"SELECT * FROM {name}").df()  # noqa: S608 - quoted above
+        return _quiet(duckdb.connect(where, read_only=not change)), duckdb
     except duckdb.Error as error:
         raise ValueError(_first_line(error)) from None
+
+
+def _quiet(connection: Any) -> Any:
+    """Keep DuckDB from drawing its own progress between the lines of a result."""
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def _read_database(source: str) -> Any:
+    with connected(source) as (connection, parts):
+        if hasattr(connection, "df"):
+            return connection.execute(f"SELECT * FROM {_quoted(parts)}").df()  # noqa: S608
+        cursor = connection.cursor()
+        cursor.execute(f"SELECT * FROM {_quoted(parts)}")  # noqa: S608
+        return _pandas().DataFrame(cursor.fetchall(), columns=[column[0] for column in cursor.description])
+
+
+def _quoted(parts: list[str]) -> str:
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def _is_sqlite(path: str) -> bool:
@@ -375,47 +445,18 @@ def _is_sqlite(path: str) -> bool:
         return file.read(16) == b"SQLite format 3\0"
 
 
-def _read_sqlite(path: str, name: str) -> Any:
-    import sqlite3
-    from urllib.parse import quote
-
-    try:
-        with contextlib.closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as connection:
-            cursor = connection.execute(f"SELECT * FROM {name}")  # noqa: S608 - quoted by the caller
-            columns = [column[0] for column in cursor.description]
-            return _pandas().DataFrame(cursor.fetchall(), columns=columns)
-    except sqlite3.Error as error:
-        raise ValueError(_first_line(error)) from None
-
-
-def _read_postgres(where: str, parts: list[str]) -> Any:
-    psycopg = _import("psycopg")
-    try:
-        with psycopg.connect(where) as connection, connection.cursor() as cursor:
-            cursor.execute(psycopg.sql.SQL("SELECT * FROM {}").format(psycopg.sql.Identifier(*parts)))
-            columns = [column.name for column in cursor.description]
-            return _pandas().DataFrame(cursor.fetchall(), columns=columns)
-    except psycopg.Error as error:
-        raise ValueError(_first_line(error)) from None
-
-
 def _tables_in(path: str) -> list[str]:
+    listing = "SELECT table_name FROM information_schema.tables"
     if _is_sqlite(path):
-        import sqlite3
-
-        with contextlib.closing(sqlite3.connect(path)) as connection:
-            listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
-            return [row[0] for row in connection.execute(listing)]
-    with _import("duckdb").connect(path, read_only=True) as connection:
-        return [row[0] for row in connection.execute("SHOW TABLES").fetchall()]
+        listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
+    with contextlib.closing(_open_database(path)[0]) as connection:
+        return [row[0] for row in connection.execute(listing).fetchall()]
 
 
 def _import(package: str) -> Any:
     from importlib import import_module
 
     try:
-        if package == "psycopg":
-            import_module("psycopg.sql")
         return import_module(package)
     except ImportError as error:
         raise ImportError(f"reading this database needs {package}: pip install {package}") from error

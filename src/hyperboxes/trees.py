@@ -29,13 +29,17 @@ def read(estimator: Any) -> Leaves:
     votes = np.argmax(nodes.value[:, 0, :], axis=1)  # the tree's own rule: of equals, the first
     lower, upper, leaf = _walk(nodes, _agreed(nodes, votes))
     vote, counts = votes[leaf], weights[leaf]
-    # The last box asks nothing; it is the default, with those before it that say the same.
-    kept = len(leaf) - 1
-    while kept and vote[kept - 1] == vote[-1]:
-        kept -= 1
-    counts = np.concatenate([counts[:kept], counts[kept:].sum(axis=0, keepdims=True)])
+    kept = [len(leaf) - 1]  # it asks nothing: the default
+    for box in range(len(leaf) - 2, -1, -1):
+        after = kept[-1]
+        inside = (lower[after] <= lower[box]).all() and (upper[box] <= upper[after]).all()
+        if inside and vote[box] == vote[after]:
+            counts[after] += counts[box]  # the next box says the same of these rows
+        else:
+            kept.append(box)
+    kept.reverse()
     classes = np.asarray(estimator.classes_)
-    return Leaves(lower[:kept], upper[:kept], classes[np.append(vote[:kept], vote[-1])], classes, counts)
+    return Leaves(lower[kept[:-1]], upper[kept[:-1]], classes[vote[kept]], classes, counts[kept])
 
 
 def last_left(threshold: Floats) -> Floats:
