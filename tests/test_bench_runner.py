@@ -15,7 +15,7 @@ import pytest
 from bench_peers import PEERS
 
 from hyperboxes.bench.cells import Cell
-from hyperboxes.bench.runner import PATIENCE, Remaining, finished, outstanding, run_cells
+from hyperboxes.bench.runner import Remaining, finished, outstanding, run_cells
 from hyperboxes.bench.store import open_store, read_records
 
 HERE = Path(__file__).parent
@@ -68,8 +68,14 @@ def test_a_hanging_peer_is_ended_and_not_tried_again_on_the_table(misbehaved):
     assert misbehaved["spinning", 1] == ("timeout", told)
 
 
-def test_a_peer_that_only_waits_is_ended_by_the_clock(misbehaved):
-    assert misbehaved["sleeping", 0] == ("timeout", f"no answer after {0.4 * PATIENCE:g} s by the clock")
+def test_a_peer_that_only_waits_is_ended(misbehaved):
+    assert misbehaved["sleeping", 0] == ("timeout", "no answer after 0.4 s without computing")
+
+
+def test_a_peer_whose_process_cannot_end_itself_is_ended_by_the_clock(tmp_path, monkeypatch):
+    monkeypatch.setattr("hyperboxes.bench.runner.PATIENCE", 3.0)
+    records = run(tmp_path / "r.jsonl", cells_of("holding", 0.5))
+    assert said(records)["holding", 0] == ("timeout", "no answer after 1.5 s by the clock")
 
 
 def test_a_peer_that_takes_its_process_down_is_shown(misbehaved):
