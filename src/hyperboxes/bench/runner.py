@@ -44,20 +44,28 @@ def finished(records: Sequence[Record]) -> dict[str, Record]:
 
 
 def outstanding(
-    cells: Sequence[tuple[Cell, float]], records: Sequence[Record], retry: bool = False
+    cells: Sequence[tuple[Cell, float]],
+    records: Sequence[Record],
+    *,
+    retry: bool = False,
+    commit: str | None = None,
 ) -> list[tuple[Cell, float]]:
-    """Leave out what was measured, or given up at a limit no lower; with ``retry``, successes alone."""
+    """Leave out what was measured, or was given up at a limit no lower.
+
+    With ``retry``, what failed or was given up is tried again; with ``commit``, what other code measured.
+    """
     done = finished(records)
-    todo: dict[str, tuple[Cell, float]] = {}
-    for cell, limit in cells:
+    commits = {record["id"]: record["commit"] for record in records if record["kind"] == "run"}
+
+    def is_due(cell: Cell, limit: float) -> bool:
         record = done.get(cell.key)
-        again = record is not None and (
-            (record["status"] == "timeout" and (retry or record["limit"] < limit))
-            or (record["status"] == "failed" and retry)
-        )
-        if record is None or again:
-            todo.setdefault(cell.key, (cell, limit))
-    return list(todo.values())
+        if record is None or (commit is not None and commits.get(record["run"]) != commit):
+            return True
+        if record["status"] == "timeout":
+            return retry or bool(record["limit"] < limit)
+        return retry and record["status"] == "failed"
+
+    return list({cell.key: (cell, limit) for cell, limit in cells if is_due(cell, limit)}.values())
 
 
 def run_cells(
