@@ -17,7 +17,13 @@ _HOMES = {
     "PRIMClassifier": "estimators",
     "PRIMRegressor": "estimators",
     "RandomHyperboxesClassifier": "estimators",
+    "explore": "page",
     "read_model": "model_file",
+    "report": "page",
+    "representatives": "central",
+    "round_bounds": "rounding",
+    "Search": "retrieval",
+    "search": "retrieval",
     "write_model": "model_file",
 }
 
@@ -30,13 +36,20 @@ __all__ = [
     "PRIMClassifier",
     "PRIMRegressor",
     "RandomHyperboxesClassifier",
+    "Search",
     "__version__",
+    "explore",
     "read_model",
+    "report",
+    "representatives",
+    "round_bounds",
+    "search",
     "write_model",
 ]
 
 if TYPE_CHECKING:
     from .boxes import Boxes
+    from .central import representatives
     from .conditions import Condition
     from .estimators import (
         FMMClassifier,
@@ -46,6 +59,9 @@ if TYPE_CHECKING:
         RandomHyperboxesClassifier,
     )
     from .model_file import ModelFormatError, read_model, write_model
+    from .page import explore, report
+    from .retrieval import Search, search
+    from .rounding import round_bounds
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 _PREFIX, _ENDING = ".hyperboxes-", ".tmp"
 #: No write takes this long: what is older was left behind by a process that was killed.
@@ -55,6 +55,34 @@ def write_atomic(path: str, data: bytes, check: Callable[[bytes], None]) -> None
         reason = error.strerror or str(error)
         message = f"{reason} (writing {len(data):,} bytes failed; what was there before is untouched)"
         raise OSError(error.errno or errno.EIO, message, path) from error
+    _sync_directory(directory)
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[str]:
+    """Give a name beside ``path`` for another program to write to; the file then takes its place.
+
+    If the block raises, what was written is removed, and what was at ``path`` before is untouched.
+    """
+    target = os.path.realpath(path)
+    directory = os.path.dirname(target)
+    mode = _mode_of_target(path, target, directory)
+    temporary = os.path.join(directory, f"{_PREFIX}{secrets.token_hex(8)}{_ENDING}")
+    _remove_stale(directory)
+    try:
+        yield temporary
+        descriptor = os.open(temporary, os.O_RDWR)
+        try:
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
     _sync_directory(directory)
 
 
