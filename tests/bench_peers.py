@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -40,6 +41,11 @@ def sleep():
     time.sleep(1000)
 
 
+def hold():
+    """Compute for ever without letting any other thread of the process run."""
+    re.match(r"(a+)+b", "a" * 60)
+
+
 def crash():
     os._exit(9)
 
@@ -66,6 +72,10 @@ def sleeping_peer(seed):
     return Peer(seed, sleep)
 
 
+def holding_peer(seed):
+    return Peer(seed, hold)
+
+
 def crashing_peer(seed):
     return Peer(seed, crash)
 
@@ -79,6 +89,7 @@ PEERS = {
     "failing": Model("failing", failing_peer),
     "spinning": Model("spinning", spinning_peer),
     "sleeping": Model("sleeping", sleeping_peer),
+    "holding": Model("holding", holding_peer),
     "crashing": Model("crashing", crashing_peer),
     "noting": Model("noting", noting_peer),
 }

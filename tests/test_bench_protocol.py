@@ -152,4 +152,7 @@ def test_planted_tables_load_by_name():
 def test_stored_cells_come_out_the_same(cell):
     stored = finished(read_records(STORED))[cell.key]
     figures, _ = measure(cell, MODELS[cell.model], load_split(cell))
-    assert figures == stored["figures"]
+    assert figures == stored["figures"], (
+        f"{cell.model} learns otherwise than when results/ was made: "
+        f"hyperboxes reproduce --update --model {cell.model}"
+    )

@@ -15,7 +15,7 @@ import pytest
 from bench_peers import PEERS
 
 from hyperboxes.bench.cells import Cell
-from hyperboxes.bench.runner import PATIENCE, Remaining, finished, outstanding, run_cells
+from hyperboxes.bench.runner import Remaining, finished, outstanding, run_cells
 from hyperboxes.bench.store import open_store, read_records
 
 HERE = Path(__file__).parent
@@ -68,8 +68,14 @@ def test_a_hanging_peer_is_ended_and_not_tried_again_on_the_table(misbehaved):
     assert misbehaved["spinning", 1] == ("timeout", told)
 
 
-def test_a_peer_that_only_waits_is_ended_by_the_clock(misbehaved):
-    assert misbehaved["sleeping", 0] == ("timeout", f"no answer after {0.4 * PATIENCE:g} s by the clock")
+def test_a_peer_that_only_waits_is_ended(misbehaved):
+    assert misbehaved["sleeping", 0] == ("timeout", "no answer after 0.4 s without computing")
+
+
+def test_a_peer_whose_process_cannot_end_itself_is_ended_by_the_clock(tmp_path, monkeypatch):
+    monkeypatch.setattr("hyperboxes.bench.runner.PATIENCE", 3.0)
+    records = run(tmp_path / "r.jsonl", cells_of("holding", 0.5))
+    assert said(records)["holding", 0] == ("timeout", "no answer after 1.5 s by the clock")
 
 
 def test_a_peer_that_takes_its_process_down_is_shown(misbehaved):
@@ -92,11 +98,12 @@ def test_a_changed_package_stops_the_run(tmp_path):
 
 
 def record(cell, status="ok", **more):
-    return {"kind": "cell", **vars(cell), "status": status, "clock": {"fit_seconds": 2.0}, **more}
+    told = {"run": "r", "status": status, "clock": {"fit_seconds": 2.0}}
+    return {"kind": "cell", **vars(cell), **told, **more}
 
 
 def test_a_finished_cell_is_never_repeated_and_a_planned_one_only_once():
-    done = [record(CELLS[1][0]), {"kind": "run"}]
+    done = [record(CELLS[1][0]), {"kind": "run", "id": "r", "commit": "c"}]
     assert outstanding([*CELLS, *CELLS], done) == [CELLS[0], CELLS[2]]
     assert outstanding(CELLS, [record(cell) for cell, _ in CELLS], retry=True) == []
 
@@ -109,6 +116,14 @@ def test_what_failed_or_took_too_long_is_tried_again_only_for_a_reason():
     assert not outstanding([(cell, 6.0)], [failed])
     assert outstanding([(cell, 5.0)], [failed], retry=True) == [(cell, 5.0)]
     assert finished([failed, record(cell)])[cell.key]["status"] == "ok"
+
+
+def test_what_other_code_measured_is_measured_again_if_asked():
+    runs = [{"kind": "run", "id": name, "commit": name} for name in ("old", "new")]
+    done = [*runs, record(CELLS[0][0], run="old"), record(CELLS[1][0], run="new")]
+    assert outstanding(CELLS, done) == CELLS[2:]
+    assert outstanding(CELLS, done, commit="new") == [CELLS[0], CELLS[2]]
+    assert outstanding(CELLS, [*done, record(CELLS[0][0], run="new")], commit="new") == CELLS[2:]
 
 
 def test_a_cell_is_named_by_all_that_makes_it():

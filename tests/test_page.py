@@ -449,6 +449,15 @@ def test_nothing_is_written_where_the_model_cannot_be_a_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_of_one_class_against_the_rest_the_others_are_one():
+    X = np.arange(90.0)[:, None]
+    y = np.repeat(["a", "b", "c"], 30)
+    data = data_of(explore(PRIMClassifier(positive_label="a").fit(X, y), X, y))
+    assert [one["shown"] for one in data["classes"]] == ["a", "not a"]
+    assert sum(data["counts"]) == 90
+    assert data["kind"] == "training"
+
+
 def data_of(page):
     return json.loads(re.search(r'id="data">(.*?)</script>', page.html, re.S)[1])
 

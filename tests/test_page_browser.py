@@ -158,13 +158,21 @@ def patients():
     return boxes, X, y.tolist()
 
 
-@pytest.mark.parametrize("subject", [flowers, patients])
+def strangers():
+    """Some rows of a class that the model does not know."""
+    boxes, X, y = flowers()
+    return boxes, X, ["iris of another kind" if row % 7 == 0 else label for row, label in enumerate(y)]
+
+
+@pytest.mark.parametrize("subject", [flowers, patients, strangers])
 def test_the_page_shows_what_python_says_and_saves_the_model_as_it_came(visit, tmp_path, subject):
     boxes, X, y = subject()
-    boxes = replace(boxes, counts=summarize(boxes, X, y).counts)
+    if subject is not strangers:
+        boxes = replace(boxes, counts=summarize(boxes, X, y).counts)
     page = visit((boxes, X, y))
     check_figures(page, boxes, X, y)
-    assert page.locator(".pill.training").inner_text() == "Training rows"
+    kind = "Given rows" if subject is strangers else "Training rows"
+    assert page.locator(".rows-kind .pill").inner_text() == kind
     assert read_model(saved(page, tmp_path)) == boxes
 
 

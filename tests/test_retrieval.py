@@ -19,7 +19,7 @@ import hyperboxes
 from hyperboxes import Boxes
 from hyperboxes.retrieval.advice import grid_cuts
 from hyperboxes.retrieval.indexes import KINDS, Index, find_indexes, index_name
-from hyperboxes.retrieval.learning import estimated_share, fit_marked
+from hyperboxes.retrieval.learning import Round, Rows, estimated_share, expected_looks, fit_marked
 from hyperboxes.retrieval.ranking import count_query, depth, ranked_query
 from hyperboxes.retrieval.rows import Sample, drawn_keys, read_sample
 from hyperboxes.retrieval.sources import open_source
@@ -118,7 +118,7 @@ def test_drawn_boxes_find_what_python_finds_through_any_index(engine, connection
     if engine == "postgres":
         connection.execute("SET enable_seqscan = off")  # so that few rows are looked up in an index as well
 
-    @settings(max_examples=conftest.LONG and 2000 or 50)
+    @settings(max_examples=(conftest.LONG and 2000) or 50)
     @given(data=st.data())
     def law(data):
         made = data.draw(boxes(uncovered=("default",), counts=False, max_boxes=3))
@@ -204,6 +204,10 @@ def test_an_r_tree_follows_the_table(postgres):
 # -- learning --------------------------------------------------------------------------------------
 
 
+def table(rows):
+    return Table(rows, ("a", "b", "c", "d")[: rows.shape[1]], {}, frozenset())
+
+
 def test_no_negatives_are_needed_even_where_positives_are_common():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(20_000, 4))
@@ -211,12 +215,12 @@ def test_no_negatives_are_needed_even_where_positives_are_common():
         kind = (X[:, 0] <= high) & (X[:, 1] <= high)
         positive = X[np.flatnonzero(kind)[:50]]
 
-        def table(rows):
-            return Table(rows, ("a", "b", "c", "d"), {}, frozenset())
-
         learned = fit_marked(
-            table(positive), table(X[:0]), table(X[10_000:15_000]), max_boxes=5, max_features=4, seed=0
-        )
+            Rows(
+                table(positive), table(X[:0]), table(X[:0]), np.zeros(0, bool), table(X[10_000:15_000]), 20_000
+            ),
+            max_boxes=5, max_features=4, seed=0,
+        )  # fmt: skip
         said = learned.predict(X[15_000:])
         truth = kind[15_000:]
         assert 2 * (said & truth).sum() / (said.sum() + truth.sum()) > 0.85
@@ -260,10 +264,67 @@ def test_marking_wrong_hits_drives_them_out(served):
     assert wrong[0] not in back.negatives
 
 
-def test_unmarked_rows_are_the_best_hits_that_nobody_marked(served):
+def test_rows_to_mark_are_spread_over_the_ranking(served):
     found, _, _ = served
-    marked = set(found.positives)
-    assert found.unmarked(7) == tuple(key for key in found.hits.key if key not in marked)[:7]
+    assert set(found.spread(10**6)) == set(found.hits.key) - set(found.positives)
+    drawn = found.spread(20)
+    assert len(set(drawn)) == 20
+    assert not set(drawn) & set(found.positives)
+    places = np.array([found.hits.key.index(key) for key in drawn])
+    assert (np.diff(places) > 0).all()
+    assert np.diff(places, prepend=0, append=len(found.hits)).max() <= 4 * len(found.hits) / 20
+
+
+def test_nearest_rows_are_the_unmarked_hits_nearest_to_positives(served):
+    found, matrix, kind = served
+    liked = matrix[[key - 1 for key in found.positives]]
+
+    def distance(key):
+        away = np.abs(matrix[key - 1] - liked) / found.unit
+        return np.sort(np.sqrt((np.where(np.isnan(away), 1.0, away) ** 2).sum(axis=1)))[:3].mean()
+
+    unmarked = [key for key in found.hits.key if key not in found.positives]
+    expected = sorted(unmarked, key=lambda key: (distance(key), unmarked.index(key)))
+    assert found.nearest(25) == tuple(expected[:25])
+    assert (
+        kind[[key - 1 for key in found.nearest(25)]].mean()
+        >= kind[[key - 1 for key in unmarked]].mean() - 0.1
+    )
+
+
+def test_marks_stand_for_the_rows_they_were_drawn_from():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(50_000, 2))
+    rounds = []
+    seen = []
+    for high, n_marked in ((0.5, 300), (0.8, 200)):
+        boxes = Boxes([[0.0, 0.0]], [[high, high]], [True], default=False)
+        hits = np.flatnonzero(boxes.predict(X))
+        seen.append(rng.choice(hits, n_marked, replace=False))
+        rounds.append(Round(boxes, len(hits), n_marked))
+    rows = X[np.concatenate(seen)]
+    stand_for = 1 / expected_looks(rounds, rows)
+    for edge in (0.3, 0.6, 0.8):
+        truth = (edge >= X).all(axis=1).sum()
+        assert stand_for[(rows <= edge).all(axis=1)].sum() == pytest.approx(truth, rel=0.25)
+
+
+def test_marking_only_what_is_right_does_not_draw_the_boxes_together():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(8000, 4))
+    kind = (X[:, 0] <= 0.4) & (X[:, 1] <= 0.5)
+    with duckdb.connect() as connection:
+        columns = {name: ("double", cells) for name, cells in zip("abcd", X.T.tolist(), strict=True)}
+        load_fast(connection, "duckdb", "squares", columns, 8000)
+        found = hyperboxes.search(connection, "squares", positives=(np.flatnonzero(kind)[:50] + 1).tolist())
+        for _ in range(4):
+            looked = found.nearest(40)
+            found = found.mark(
+                positives=[key for key in looked if kind[key - 1]],
+                negatives=[key for key in looked if not kind[key - 1]],
+            )
+        said = found.boxes.predict(X)
+        assert (said & kind).sum() > 0.8 * kind.sum()
 
 
 def test_the_same_marks_and_seed_give_the_same_search_in_every_database(postgres):
@@ -503,7 +564,7 @@ def test_a_search_only_reads_until_indexes_are_asked_for(engine, connection):
         connection.execute("PRAGMA query_only = on")
     found = hyperboxes.search(connection, "things", positives=(np.flatnonzero(kind)[:40] + 1).tolist())
     again = found.mark(negatives=[key for key in found.hits.key if not kind[key - 1]][:5])
-    again.plan(), again.advice(), again.count(), again.rows(), again.unmarked(3)
+    again.plan(), again.advice(), again.count(), again.rows(), again.spread(3), again.nearest(3)
     assert fingerprint(connection, engine) == before
     if engine != "duckdb":
         with pytest.raises((sqlite3.OperationalError, Exception), match="read"):

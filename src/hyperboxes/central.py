@@ -172,7 +172,7 @@ class Centres:
             name = self.boxes.feature_names[feature]
             if self._is_category(feature):
                 usual = (self.boxes.categories[name][int(self.centre[box, feature])],)
-                same = columns.predicate(Condition(int(feature), name, -np.inf, np.inf, usual))
+                same = columns.box([Condition(int(feature), name, -np.inf, np.inf, usual)])
                 terms.append(f"CASE WHEN {same} THEN {number(0.0)} ELSE {number(1.0)} END")
             else:
                 terms.append(self._measure(box, int(feature)).to_sql(f"({columns.as_double(name)})", number))

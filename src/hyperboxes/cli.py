@@ -884,6 +884,9 @@ def reproduce(
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes at a time; one per core by default.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Try again what failed or took too long.")] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="Measure again what another commit of the package measured.")
+    ] = False,
     tables_only: Annotated[bool, typer.Option("--tables-only", help="Measure nothing, only write.")] = False,
 ) -> None:
     """Measure the paper's tables and figures again, beside its peers.
@@ -893,13 +896,14 @@ def reproduce(
     \b
     hyperboxes reproduce --quick --output quick
     hyperboxes reproduce --folder data
+    hyperboxes reproduce --update --model prim
     hyperboxes reproduce --tables-only
     """  # noqa: D301
     from .bench.reproduce import reproduce as run
 
     run(
         output, quick=quick, data=data or (), models=model or (), folder=folder, workers=workers, retry=retry,
-        measure=not tables_only, say=say,
+        update=update, measure=not tables_only, say=say,
     )  # fmt: skip
 
 

@@ -262,6 +262,15 @@ def _n_conditions(boxes: Boxes) -> NDArray[np.int64]:
     return np.array([*per_box, 0])
 
 
+def one_against_rest(boxes: Boxes, labels: list[Any]) -> list[Any]:
+    """Rename the classes that a model of one class against the rest was not told apart."""
+    known, rest = boxes.classes.tolist(), boxes.default
+    merged = len(known) == 2 and isinstance(rest, str) and rest in [f"not {label}" for label in known]
+    if not merged or rest in labels:
+        return labels
+    return [label if label in known else rest for label in labels]
+
+
 def labels_of(name: str, values: ArrayLike, rows: int) -> list[Any]:
     """Give one label for each row as Python values; a bad one is named with its row."""
     array = np.asarray(values)

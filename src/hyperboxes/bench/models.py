@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -40,51 +42,22 @@ class Model:
         return f"{self.distribution or absent[0]} is not installed" if absent else None
 
 
-def _hypernn(seed: int, **params: Any) -> Any:
-    from .. import HyperNNClassifier
+@dataclass(frozen=True)
+class Make:
+    """Makes classifiers of a class, or by a function of one, that is imported where it is used."""
 
-    return HyperNNClassifier(random_state=seed, **params)
+    module: str
+    name: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
-
-def _paper_soft(seed: int, **params: Any) -> Any:
-    return _hypernn(seed, recipe="paper", decision="soft", **params)
-
-
-def _paper_crisp(seed: int, **params: Any) -> Any:
-    return _hypernn(seed, recipe="paper", decision="crisp", **params)
-
-
-def _prim(seed: int, **params: Any) -> Any:
-    from .. import PRIMClassifier
-
-    return PRIMClassifier(random_state=seed, **params)
+    def __call__(self, seed: int, **params: Any) -> Any:
+        """Make one that has learned nothing yet."""
+        make = attrgetter(self.name)(import_module(self.module))
+        return make(random_state=seed, **{**self.fixed, **params})
 
 
-def _prim_paper(seed: int, **params: Any) -> Any:
-    from .. import PRIMClassifier
-
-    return PRIMClassifier.paper(random_state=seed, **params)
-
-
-def _fmm(seed: int, **params: Any) -> Any:
-    from .. import FMMClassifier
-
-    return FMMClassifier(random_state=seed, **params)
-
-
-def _tree(seed: int, **params: Any) -> Any:
-    from sklearn.tree import DecisionTreeClassifier
-
-    return DecisionTreeClassifier(random_state=seed, **params)
-
-
-def _boosting(seed: int, **params: Any) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(random_state=seed, **params)
-
-
-def _own_shape(model: Any) -> Shape:
+def own_shape(model: Any) -> Shape:
+    """Count the boxes of ours."""
     return int(model.boxes_.n_boxes), int(model.boxes_.n_conditions)
 
 
@@ -105,32 +78,40 @@ def tree_shape(model: Any) -> Shape:
     return boxes, conditions
 
 
+def _ours(title: str, name: str, needs: tuple[str, ...] = (), **fixed: Any) -> Model:
+    return Model(title, Make("hyperboxes", name, fixed), own_shape, needs)
+
+
+def _imodels(title: str, name: str) -> Model:
+    return Model(title, Make("imodels", name), needs=("imodels", "six"), distribution="imodels")
+
+
+def _adapted(title: str, make: Callable[..., Any], needs: tuple[str, ...], distribution: str) -> Model:
+    return Model(title, make, peers.counted_shape, needs, distribution)
+
+
+_PAPER: dict[str, Any] = {"name": "HyperNNClassifier", "needs": ("torch",), "recipe": "paper"}
 #: Ours and what scikit-learn has, then extras, by the name that cells know them by.
 MODELS: dict[str, Model] = {
-    "hypernn": Model("HyperNN", _hypernn, _own_shape),
-    "hypernn-paper-soft": Model("HyperNN, paper's preset, soft", _paper_soft, _own_shape, ("torch",)),
-    "hypernn-paper-crisp": Model("HyperNN, paper's preset, crisp", _paper_crisp, _own_shape, ("torch",)),
-    "prim": Model("PRIM", _prim, _own_shape),
-    "prim-paper": Model("PRIM, paper's preset", _prim_paper, _own_shape),
-    "fmm": Model("FMM", _fmm, _own_shape),
-    "tree": Model("decision tree", _tree, tree_shape),
-    "boosting": Model("gradient boosting", _boosting),
-    "prim-package": Model("PRIM, prim", peers.PublishedPrim, peers.counted_shape, ("prim", "pandas"), "prim"),
-    "fmm-package": Model(
-        "FMM, package hyperbox-brain",
-        peers.HyperboxBrain,
-        peers.counted_shape,
-        ("hbbrain",),
-        "hyperbox-brain",
+    "hypernn": _ours("HyperNN", "HyperNNClassifier"),
+    "hypernn-paper-soft": _ours("HyperNN, paper's preset, soft", **_PAPER, decision="soft"),
+    "hypernn-paper-crisp": _ours("HyperNN, paper's preset, crisp", **_PAPER, decision="crisp"),
+    "prim": _ours("PRIM", "PRIMClassifier"),
+    "prim-paper": _ours("PRIM, paper's preset", "PRIMClassifier.paper"),
+    "fmm": _ours("FMM", "FMMClassifier"),
+    "tree": Model("decision tree", Make("sklearn.tree", "DecisionTreeClassifier"), tree_shape),
+    "boosting": Model("gradient boosting", Make("sklearn.ensemble", "HistGradientBoostingClassifier")),
+    "prim-package": _adapted("PRIM, package prim", peers.PublishedPrim, ("prim", "pandas"), "prim"),
+    "fmm-package": _adapted("FMM, hyperbox-brain", peers.HyperboxBrain, ("hbbrain",), "hyperbox-brain"),
+    "ebm": Model(
+        "EBM", Make("interpret.glassbox", "ExplainableBoostingClassifier", {"n_jobs": 1}),
+        needs=("interpret",), distribution="interpret-core",
     ),
-    "ebm": Model("EBM", peers.explainable_boosting, needs=("interpret",), distribution="interpret-core"),
-    "ripper": Model("RIPPER", peers.Ripper, peers.counted_shape, ("wittgenstein", "pandas"), "wittgenstein"),
-    "skope-rules": Model("SkopeRules", peers.skope_rules, needs=("imodels", "six"), distribution="imodels"),
-    "rulefit": Model("RuleFit", peers.rulefit, needs=("imodels", "six"), distribution="imodels"),
-    "boosted-rules": Model(
-        "BoostedRules", peers.boosted_rules, needs=("imodels", "six"), distribution="imodels"
-    ),
-    "figs": Model("FIGS", peers.figs, needs=("imodels", "six"), distribution="imodels"),
-}
+    "ripper": _adapted("RIPPER", peers.Ripper, ("wittgenstein", "pandas"), "wittgenstein"),
+    "skope-rules": _imodels("SkopeRules", "SkopeRulesClassifier"),
+    "rulefit": _imodels("RuleFit", "RuleFitClassifier"),
+    "boosted-rules": _imodels("BoostedRules", "BoostedRulesClassifier"),
+    "figs": _imodels("FIGS", "FIGSClassifier"),
+}  # fmt: skip
 #: Models of other packages: they may be absent, fail or hang.
 EXTRAS = tuple(list(MODELS)[list(MODELS).index("prim-package") :])

@@ -106,38 +106,3 @@ class Ripper(Counted):
     def predict(self, X: Floats) -> Ints:
         """Tell which rows a rule covers."""
         return np.asarray(self.model_.predict(X), dtype=np.int64)
-
-
-def explainable_boosting(seed: int, **params: Any) -> Any:
-    """Give EBM, on one thread as all others."""
-    from interpret.glassbox import ExplainableBoostingClassifier
-
-    return ExplainableBoostingClassifier(random_state=seed, n_jobs=1, **params)
-
-
-def skope_rules(seed: int, **params: Any) -> Any:
-    """Give imodels' SkopeRules."""
-    from imodels import SkopeRulesClassifier
-
-    return SkopeRulesClassifier(random_state=seed, **params)
-
-
-def rulefit(seed: int, **params: Any) -> Any:
-    """Give imodels' RuleFit."""
-    from imodels import RuleFitClassifier
-
-    return RuleFitClassifier(random_state=seed, **params)
-
-
-def boosted_rules(seed: int, **params: Any) -> Any:
-    """Give imodels' boosted rules."""
-    from imodels import BoostedRulesClassifier
-
-    return BoostedRulesClassifier(random_state=seed, **params)
-
-
-def figs(seed: int, **params: Any) -> Any:
-    """Give imodels' sums of small trees."""
-    from imodels import FIGSClassifier
-
-    return FIGSClassifier(random_state=seed, **params)

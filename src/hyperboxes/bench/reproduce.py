@@ -31,6 +31,7 @@ def reproduce(
     folder: str | None = None,
     workers: int | None = None,
     retry: bool = False,
+    update: bool = False,
     measure: bool = True,
     say: Say = print,
 ) -> Results:
@@ -51,6 +52,8 @@ def reproduce(
         Processes at a time; by default as many as there are cores.
     retry : bool
         Whether to try again what failed or was ended.
+    update : bool
+        Whether to measure again what another commit of the package measured.
     measure : bool
         Whether to measure at all, or only to write tables of what there is.
     say : callable
@@ -63,7 +66,7 @@ def reproduce(
     parts = select(QUICK if quick else FULL, data, models)
     path = output / RESULTS_FILE
     if measure:
-        measure_outstanding(path, parts, folder=folder, workers=workers, retry=retry, say=say)
+        measure_outstanding(path, parts, folder=folder, workers=workers, retry=retry, update=update, say=say)
     elif not path.exists():
         raise ValueError(f"{path}: there are no results to write tables of")
     from .render import render
@@ -88,6 +91,7 @@ def measure_outstanding(
     folder: str | None = None,
     workers: int | None = None,
     retry: bool = False,
+    update: bool = False,
     say: Say = print,
 ) -> None:
     """Measure what a plan asks for and a results file lacks, and add it to the file; see ``reproduce``."""
@@ -104,7 +108,7 @@ def measure_outstanding(
             store.add(run)
         classes = {name: told["classes"] for name, told in run["data"].items()}
         cells = [pair for pair in cells_of(parts, classes) if pair[0].model not in run["missing_models"]]
-        todo = outstanding(cells, store.records, retry)
+        todo = outstanding(cells, store.records, retry=retry, commit=run["commit"] if update else None)
         say(f"{len(cells)} cells, {len(cells) - len(todo)} of them measured already; {workers} at a time")
         try:
             with Bar(len(todo)) as bar:

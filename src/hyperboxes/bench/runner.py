@@ -2,9 +2,9 @@
 
 A process serves cells of one model only, so that no package can disturb another, and is warmed up before the
 first. Limits are in processor seconds, so that other work on the machine decides nothing: a process that
-passes the limit of its cell ends itself. One that cannot, or only waits, is ended after some times as long by
-the clock. Workers never touch the results file: they answer, and this process appends. When it dies, however
-that comes, they end themselves.
+passes the limit of its cell ends itself, and so does one that waits for as long without computing. Only one
+that cannot even do that is ended by the clock, many times as long. Workers never touch the results file: they
+answer, and this process appends. When it dies, however that comes, they end themselves.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ START_LIMIT = 300.0
 #: What a worker says when the time of a cell begins.
 BEGUN = "begun"
 #: A cell may take so many times its limit by the clock.
-PATIENCE = 4.0
-#: Seconds between two looks at the processor time, and the exit code of a process that has used up its own.
-TICK, USED_UP = 0.25, 75
+PATIENCE = 25.0
+#: Seconds between two looks at the processor time; least share of it, and seconds, to tell work from waiting.
+TICK, IDLE_SHARE, IDLE_SECONDS = 0.25, 0.01, 2.0
+#: Exit codes of a process that has used up its processor time, and of one that only waits.
+USED_UP, IDLE = 75, 76
 #: Told by each worker: one thread, so that cells side by side do not take each other's.
 THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -42,20 +44,28 @@ def finished(records: Sequence[Record]) -> dict[str, Record]:
 
 
 def outstanding(
-    cells: Sequence[tuple[Cell, float]], records: Sequence[Record], retry: bool = False
+    cells: Sequence[tuple[Cell, float]],
+    records: Sequence[Record],
+    *,
+    retry: bool = False,
+    commit: str | None = None,
 ) -> list[tuple[Cell, float]]:
-    """Leave out what was measured, or given up at a limit no lower; with ``retry``, successes alone."""
+    """Leave out what was measured, or was given up at a limit no lower.
+
+    With ``retry``, what failed or was given up is tried again; with ``commit``, what other code measured.
+    """
     done = finished(records)
-    todo: dict[str, tuple[Cell, float]] = {}
-    for cell, limit in cells:
+    commits = {record["id"]: record["commit"] for record in records if record["kind"] == "run"}
+
+    def is_due(cell: Cell, limit: float) -> bool:
         record = done.get(cell.key)
-        again = record is not None and (
-            (record["status"] == "timeout" and (retry or record["limit"] < limit))
-            or (record["status"] == "failed" and retry)
-        )
-        if record is None or again:
-            todo.setdefault(cell.key, (cell, limit))
-    return list(todo.values())
+        if record is None or (commit is not None and commits.get(record["run"]) != commit):
+            return True
+        if record["status"] == "timeout":
+            return retry or bool(record["limit"] < limit)
+        return retry and record["status"] == "failed"
+
+    return list({cell.key: (cell, limit) for cell, limit in cells if is_due(cell, limit)}.values())
 
 
 def run_cells(
@@ -192,8 +202,9 @@ class Worker:
             self.process.join()
             code, limit = self.process.exitcode, self.limit
             self.end()
-            if code == USED_UP:
-                return _failure("timeout", f"no answer after {limit:g} processor seconds")
+            if code in (USED_UP, IDLE):
+                what = "processor seconds" if code == USED_UP else "s without computing"
+                return _failure("timeout", f"no answer after {limit:g} {what}")
             return _failure("failed", f"its process ended, code {code}")
         if told == BEGUN:
             self._wait(PATIENCE * self.limit)
@@ -246,28 +257,42 @@ def serve(pipe: Connection, model: Model, folder: str | None) -> None:
 
 
 class Budget:
-    """Ends this process when it has used up its processor time, or when the one that started it has died."""
+    """Ends this process when its processor time is used up, when it only waits, or when its starter dies."""
 
     def __init__(self) -> None:
-        self._until = math.inf
+        self._limit = math.inf
+        self._begin()
         threading.Thread(target=self._watch, daemon=True).start()
 
     @contextmanager
     def of(self, seconds: float) -> Iterator[None]:
-        """Allow so many processor seconds for what is done within."""
-        self._until = time.process_time() + seconds
+        """Allow so many processor seconds for what is done within, and as many of waiting."""
+        self._begin()
+        self._limit = seconds
         try:
             yield
         finally:
-            self._until = math.inf
+            self._limit = math.inf
+
+    def _begin(self) -> None:
+        self._from = time.process_time()
+        self._last_look = time.monotonic(), self._from
 
     def _watch(self) -> None:
         parent = multiprocessing.parent_process()
         while parent is not None and parent.is_alive():
-            if time.process_time() > self._until:
-                os._exit(USED_UP)
+            self._check(time.monotonic(), time.process_time())
             parent.join(TICK)
         os._exit(1)
+
+    def _check(self, clock: float, processor: float) -> None:
+        if processor - self._from > self._limit:
+            os._exit(USED_UP)
+        last_clock, last_processor = self._last_look
+        if clock - last_clock > max(self._limit, IDLE_SECONDS):
+            if processor - last_processor < IDLE_SHARE * (clock - last_clock):
+                os._exit(IDLE)
+            self._last_look = clock, processor
 
 
 def _told(error: Exception) -> str:

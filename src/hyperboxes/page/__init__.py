@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..atomic import write_atomic
 from ..boxes import Boxes
 from ..model_file import boxes_and_meta
-from ..summary import labels_of
+from ..summary import labels_of, one_against_rest
 from ..tables import to_matrix
 from .bundle import to_html
 from .payload import to_payload
@@ -127,7 +127,7 @@ def explore(
     matrix = to_matrix(X, boxes.feature_names, boxes.categories, positions=isinstance(model, Boxes))
     if not len(matrix):
         raise ValueError("X has no rows: a page needs rows to judge the model on")
-    labels = labels_of("y", y, len(matrix))
+    labels = one_against_rest(boxes, labels_of("y", y, len(matrix)))
     if max_rows is None:
         max_rows = min(MAX_ROWS, max(1, MAX_CELLS // boxes.n_features))
     if max_rows < 1:

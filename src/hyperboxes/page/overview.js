@@ -80,9 +80,9 @@ export function overviewView(store, styles) {
     macro.set(figures.macroF1, figures.macroF1Interval, edited ? before.macroF1 : NaN);
     const free = store.inside[store.inside.length - 1];
     const then = store.model.uncovered === "nearest" ? "and go to the nearest box" : "and get the default";
-    say(covered, `${formatCount(free)} of ${formatCount(figures.total)} rows (${(100 * free / figures.total).toFixed(1)} %) lie in no box ${then}.`);
+    say(covered, `${formatCount(free)} of ${formatCount(figures.total)} rows (${(100 * free / figures.total).toFixed(1)}\u00a0%) lie in no box ${then}.`);
     const fidelity = store.payload.fidelity ? ` The boxes alone give the estimator’s answer on ${store.payload.fidelity} of its training rows; figures here are of the boxes.` : "";
-    say(source, `Figures are of the ${store.rowsText()}. Intervals are of 95 %: Wilson’s for shares and, carried over, for F1; those of the classes, combined, for macro F1.${fidelity}`);
+    say(source, `Figures are of the ${store.rowsText()}. Intervals are of 95\u00a0%: Wilson’s for shares and, carried over, for F1; those of the classes, combined, for macro F1.${fidelity}`);
     classes.update();
     matrix.update();
   });

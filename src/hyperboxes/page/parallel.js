@@ -75,13 +75,15 @@ export function parallelView(store, styles) {
       const { shown, categories } = store.features[feature];
       const [low, high] = store.ranges[feature];
       const x = at(place);
+      const side = place === 0 ? "start" : place < axes.length - 1 ? "middle" : "end";
       const name = shown.length > room ? `${shown.slice(0, Math.max(1, room - 1))}…` : shown;
       const ends = categories
         ? categories.map((one, position) => svg("text", { class: "tick", x: x + 5, y: y(feature, position) + 3.5 }, one.shown.length > 9 ? `${one.shown.slice(0, 8)}…` : one.shown))
         : [svg("text", { class: "tick middle", x, y: HEIGHT - BOTTOM + 15 }, roughly(low)), svg("text", { class: "tick middle", x, y: TOP - 6 }, roughly(high))];
       return [
         svg("line", { class: "axis", x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM }),
-        svg("text", { class: "axis-name middle", x, y: TOP - (rowsOfNames === 1 || place % 2 ? 20 : 34) }, name, svg("title", {}, shown)),
+        svg("text", { class: `axis-name ${side}`, x: { start: 2, end: whole - 2, middle: x }[side], y: TOP - (rowsOfNames === 1 || place % 2 ? 20 : 34) },
+          name, svg("title", {}, shown)),
         ...ends,
       ];
     }));

@@ -138,7 +138,7 @@ def _pack(columns: Sequence[Floats]) -> dict[str, Any]:
         whole = column if divisor == 1 else np.rint(column * divisor)
         divisors.append(divisor)
         planes.append(np.ascontiguousarray(whole, dtype="<f8").view(np.uint8).reshape(-1, 8).T.tobytes())
-    data = base64.b64encode(zlib.compress(b"".join(planes), 9)).decode("ascii")
+    data = base64.b64encode(zlib.compress(b"".join(planes))).decode("ascii")
     return {"data": data, "divisors": divisors}
 
 

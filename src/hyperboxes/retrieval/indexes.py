@@ -33,6 +33,8 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 SIGN = "hyperboxes index "
 #: R*Trees have no more dimensions.
 MOST_RTREE = 5
+#: The largest float32, and a number far above the step of those next to zero.
+LARGEST_FLOAT32, TINY = 3.4028234663852886e38, 2.0**-120
 #: Beyond, SQLite compares integers otherwise than doubles.
 LARGEST_CUT = 2.0**53
 
@@ -176,10 +178,13 @@ class Index:
         sides = []
         for condition in asked:
             place = places[condition.name]
-            if condition.lower > -math.inf:
-                sides.append(f"high{place} >= {number(condition.lower)}")
-            if condition.upper < math.inf:
-                sides.append(f"low{place} <= {number(condition.upper)}")
+            low, high = _around_float32(condition.lower, condition.upper)
+            if low > -math.inf:
+                sides.append(f"high{place} >= {number(low)}")
+            if high < math.inf:
+                sides.append(f"low{place} <= {number(high)}")
+        if not sides:
+            return "1"
         return f"rowid IN (SELECT id FROM {_beside(source, self.name)} WHERE {' AND '.join(sides)})"
 
     # -- notes -------------------------------------------------------------------------------------
@@ -248,6 +253,17 @@ def _table(source: Source) -> str:
     if source.parts is None:
         raise ValueError(f"{source.title} is a file: an index needs a table")
     return source.parts[-1]
+
+
+def _around_float32(lower: float, upper: float) -> tuple[float, float]:
+    """Widen bounds where an R*Tree, whose numbers are float32, does not round its own outwards.
+
+    It does so for most; but next to zero it misses by less than ``TINY``, and beyond what float32 holds, a
+    number becomes infinite on either side.
+    """
+    low = -TINY if abs(lower) < TINY else -math.inf if lower < -LARGEST_FLOAT32 else lower
+    high = TINY if abs(upper) < TINY else math.inf if upper > LARGEST_FLOAT32 else upper
+    return low, high
 
 
 def _beside(source: Source, name: str) -> str:

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from ..boxes import Boxes
 from ..measures import Measure
+from ..tables import Table
 from .sources import Source
 
 Floats = NDArray[np.float64]
 Rank = Literal["depth", "boxes"]
-#: What the query calls its columns, in this order.
-RESULT = ("key", "boxes", "depth")
+#: Rows whose distances are computed at a time, and units beyond which a cell is no farther away.
+BLOCK_ROWS, FARTHEST = 4096, 1024.0
 ORDER = {"depth": "depth DESC, boxes DESC", "boxes": "boxes DESC, depth DESC"}
 
 
@@ -101,3 +102,34 @@ def count_query(source: Source, boxes: Boxes, hints: Callable[[int], Sequence[st
     ]
     union = "\n  UNION\n".join(parts)
     return f"SELECT count(*) FROM (\n{union}\n) AS found" if parts else "SELECT 0"
+
+
+def spread_query(source: Source, ranked: str, rank: Rank, places: Sequence[int]) -> str:
+    """Write the query for the rows at some places of a ranking, the first being 0, in order."""
+    order = f"{ORDER[rank]}, {source.key_order_of('key')}"
+    listed = ", ".join(str(place + 1) for place in places) or "0"
+    return (
+        f"SELECT key FROM (\nSELECT key, ROW_NUMBER() OVER (ORDER BY {order}) AS place\n"
+        f"FROM (\n{ranked}\n) AS ranked\n) AS numbered\nWHERE place IN ({listed})\nORDER BY place"
+    )
+
+
+def neighbour_distance(table: Table, others: Table, unit: Floats, neighbours: int = 3) -> Floats:
+    """Give the mean distance of rows to their nearest neighbours among others, in units of the features."""
+    found = np.empty(len(table.matrix))
+    for start in range(0, len(found), BLOCK_ROWS):
+        rows = table.matrix[start : start + BLOCK_ROWS]
+        total = np.zeros((len(rows), len(others.matrix)))
+        for feature, name in enumerate(table.feature_names):
+            mine, theirs = rows[:, feature, None], others.matrix[:, feature]
+            if name in table.categories:
+                away = (mine != theirs).astype(np.float64)
+            else:
+                with np.errstate(all="ignore"):
+                    away = np.clip(np.abs(mine - theirs) / unit[feature], 0.0, FARTHEST)
+                # NaN: one of them is missing, or both are the same infinity.
+                away = np.where(np.isnan(away), np.where(mine == theirs, 0.0, 1.0), away)
+            total += away * away
+        nearest = np.sort(np.sqrt(total), axis=1)[:, :neighbours]
+        found[start : start + BLOCK_ROWS] = nearest.mean(axis=1)
+    return found

@@ -29,9 +29,9 @@ class Sample:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def rows(self, places: NDArray[np.int64]) -> Sample:
-        """Give some of the rows."""
-        keys = tuple(self.keys[place] for place in places.tolist())
+    def rows(self, places: NDArray[np.bool_]) -> Sample:
+        """Give some of the rows, by a mask."""
+        keys = tuple(key for key, yes in zip(self.keys, places.tolist(), strict=True) if yes)
         return Sample(keys, self.table._replace(matrix=self.table.matrix[places]))
 
 
@@ -146,11 +146,16 @@ def _in_order(keys: list[Any]) -> list[Any]:
 def read_sample(source: Source, features: Sequence[str], keys: Sequence[Any]) -> Sample:
     """Read rows by their keys, in that order; numbers as the doubles that predicates compare."""
     columns = source.columns
+    keys = tuple(keys)
     is_text = {name: source.sort_of(name) in ("text", "enum") for name in features}
     cells = [_text_cell(source, name) if is_text[name] else columns.as_double(name) for name in features]
-    listed = source.rows(
-        f"SELECT {', '.join([source.key_sql, *cells])} FROM {source.text} WHERE {source.has_key()}",
-        source.key_list(keys),
+    listed = (
+        []
+        if not keys
+        else source.rows(
+            f"SELECT {', '.join([source.key_sql, *cells])} FROM {source.text} WHERE {source.has_key()}",
+            source.key_list(keys),
+        )
     )
     rows = {row[0]: row[1:] for row in listed}
     ordered = [rows[key] for key in keys]

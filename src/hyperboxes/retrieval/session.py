@@ -15,9 +15,9 @@ from ..boxes import Boxes
 from ..scaling import standardise
 from .advice import Advice, advise, sorted_copy_advice
 from .indexes import Index, Kind, find_indexes, hints_for, merge
-from .learning import fit_marked
+from .learning import Round, Rows, expected_looks, fit_marked
 from .plans import Plan, explain
-from .ranking import Rank, count_query, depth, ranked_query
+from .ranking import Rank, count_query, depth, neighbour_distance, ranked_query, spread_query
 from .rows import Sample, aligned, drawn_keys, find_features, marked_keys, read_sample
 from .sources import FILE_ROW, Source, open_source
 
@@ -114,10 +114,20 @@ def search(
     asked = Settings(
         find_features(source, features), max_boxes, max_features, n_background, rank, limit, seed
     )
-    return _searched(
-        source, asked, marked_keys(source, positives, "positives", seed),
-        marked_keys(source, negatives, "negatives", seed), find_indexes(source),
-    )  # fmt: skip
+    liked = _labels(source, positives, negatives, seed)
+    return _searched(source, asked, Marks(liked, frozenset(liked)), find_indexes(source))
+
+
+def _labels(
+    source: Source, positives: str | Iterable[Any] | None, negatives: str | Iterable[Any] | None, seed: int
+) -> dict[Any, bool]:
+    """Read which rows are marked, and how; none may be marked twice."""
+    more = marked_keys(source, positives, "positives", seed)
+    less = marked_keys(source, negatives, "negatives", seed)
+    both = set(more) & set(less)
+    if both:
+        raise ValueError(f"{source.key} = {min(both, key=repr)!r} is marked as positive and as negative")
+    return dict.fromkeys(more, True) | dict.fromkeys(less, False)
 
 
 class Settings(NamedTuple):
@@ -132,26 +142,42 @@ class Settings(NamedTuple):
     seed: int
 
 
+class Marks(NamedTuple):
+    """Marked rows: whether each is looked for, those known from the start, and the rounds of the others."""
+
+    liked: dict[Any, bool]
+    given: frozenset[Any]
+    rounds: tuple[Round, ...] = ()
+
+    def keys(self, liked: bool) -> tuple[Any, ...]:
+        """List the keys of the rows that are looked for, or are not."""
+        return tuple(key for key, yes in self.liked.items() if yes is liked)
+
+
 def _searched(
-    source: Source, asked: Settings, positives: tuple[Any, ...], negatives: tuple[Any, ...],
-    indexes: tuple[Index, ...], sample: Sample | None = None,
-) -> Search:  # fmt: skip
-    if not positives:
+    source: Source, asked: Settings, marks: Marks, indexes: tuple[Index, ...], sample: Sample | None = None
+) -> Search:
+    if not marks.keys(True):
         raise ValueError("positives is empty: mark at least one row that is looked for")
-    both = set(positives) & set(negatives)
-    if both:
-        raise ValueError(f"{source.key} = {min(both, key=repr)!r} is marked as positive and as negative")
     if sample is None:
         sample = read_sample(source, asked.features, drawn_keys(source, asked.n_background, asked.seed))
-    liked, disliked = (read_sample(source, asked.features, keys) for keys in (positives, negatives))
-    liked, disliked, sample = aligned([liked, disliked, sample])
-    marked = {*positives, *negatives}
-    unmarked = [place for place, key in enumerate(sample.keys) if key not in marked]
+    marked, sample = aligned([read_sample(source, asked.features, tuple(marks.liked)), sample])
     boxes = fit_marked(
-        liked.table, disliked.table, sample.rows(np.array(unmarked, dtype=np.int64)).table,
+        _rows(source, marks, marked, sample), marks.rounds,
         max_boxes=asked.max_boxes, max_features=asked.max_features, seed=asked.seed,
     )  # fmt: skip
-    return Search(boxes, positives, negatives, source, asked, sample, indexes)
+    return Search(boxes, marks.keys(True), marks.keys(False), source, asked, marks, marked, sample, indexes)
+
+
+def _rows(source: Source, marks: Marks, marked: Sample, sample: Sample) -> Rows:
+    liked = np.array(list(marks.liked.values()), dtype=bool)
+    given = np.array([key in marks.given for key in marks.liked], dtype=bool)
+    looked_at = ~given & (expected_looks(marks.rounds, marked.table.matrix) > 0)
+    unmarked = np.array([key not in marks.liked for key in sample.keys], dtype=bool)
+    return Rows(
+        marked.rows(liked & ~looked_at).table, marked.rows(~liked & ~looked_at).table,
+        marked.rows(looked_at).table, liked[looked_at], sample.rows(unmarked).table, source.n_rows,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,6 +199,8 @@ class Search:
     negatives: tuple[Any, ...]
     source: Source = field(repr=False)
     asked: Settings = field(repr=False)
+    marks: Marks = field(repr=False)
+    marked: Sample = field(repr=False)
     sample: Sample = field(repr=False)
     indexes: tuple[Index, ...] = ()
 
@@ -199,11 +227,34 @@ class Search:
         """Count the rows in any box."""
         return int(self.source.rows(count_query(self.source, self.boxes, self._hints))[0][0])
 
-    def unmarked(self, n: int) -> tuple[Any, ...]:
-        """Give the keys of the best ``n`` rows that are not marked yet: those to look at next."""
-        marked = {*self.positives, *self.negatives}
-        found = _as_hits(self.source.rows(self._ranked(n + len(marked))))
-        return tuple(key for key in found.key if key not in marked)[:n]
+    def nearest(self, n: int, *, among: int = 100_000) -> tuple[Any, ...]:
+        """Give the keys of the ``n`` unmarked hits that are most like marked positives: the best guesses.
+
+        The first ``among`` hits are read, and their distance to the three nearest positives is taken over
+        all features, in standard deviations; another category and a missing value count as one.
+        """
+        hits = _as_hits(self.source.rows(self._ranked(among + len(self.marks.liked))))
+        keys = tuple(key for key in hits.key if key not in self.marks.liked)
+        if not keys:
+            return ()
+        read = read_sample(self.source, self.asked.features, keys)
+        liked = self.marked.rows(np.array(list(self.marks.liked.values()), dtype=bool))
+        read, liked = aligned([read, liked])
+        order = np.argsort(neighbour_distance(read.table, liked.table, self.unit), kind="stable")
+        return tuple(keys[place] for place in order[:n].tolist())
+
+    def spread(self, n: int) -> tuple[Any, ...]:
+        """Give the keys of ``n`` unmarked hits, spread evenly over the ranking: those to mark next.
+
+        What is marked among them says how pure the hits are; the best guesses alone would not.
+        """
+        total = self.count()
+        drawn = min(total, n + len(self.marks.liked))
+        places = [int((step + 0.5) * total / drawn) for step in range(drawn)]
+        query = spread_query(self.source, self._ranked(None), self.asked.rank, places)
+        keys = [row[0] for row in self.source.rows(query) if row[0] not in self.marks.liked]
+        chosen = min(n, len(keys))
+        return tuple(keys[int((step + 0.5) * len(keys) / chosen)] for step in range(chosen))
 
     def rows(self, keys: Iterable[Any] | None = None) -> list[dict[str, Any]]:
         """Read whole rows by key, in that order; by default those of ``hits``."""
@@ -233,18 +284,18 @@ class Search:
 
     def mark(self, positives: str | Iterable[Any] = (), negatives: str | Iterable[Any] = ()) -> Search:
         """Mark more rows, and search again; a row that was marked otherwise is marked anew."""
-        source, seed = self.source, self.asked.seed
-        more = marked_keys(source, positives, "positives", seed)
-        less = marked_keys(source, negatives, "negatives", seed)
-        now = dict.fromkeys(self.positives, True) | dict.fromkeys(self.negatives, False)
-        both = set(more) & set(less)
-        if both:
-            raise ValueError(f"{source.key} = {min(both, key=repr)!r} is marked as positive and as negative")
-        now |= dict.fromkeys(more, True) | dict.fromkeys(less, False)
-        return _searched(
-            source, self.asked, tuple(key for key, yes in now.items() if yes),
-            tuple(key for key, yes in now.items() if not yes), self.indexes, self.sample,
-        )  # fmt: skip
+        labels = _labels(self.source, positives, negatives, self.asked.seed)
+        new = [key for key in labels if key not in self.marks.liked]
+        here = read_sample(self.source, self.asked.features, new)
+        here, _ = aligned([here, self.sample])
+        n_inside = int(
+            self.boxes.with_categories(here.table.categories).contains(here.table.matrix).any(axis=1).sum()
+        )
+        rounds = self.marks.rounds
+        if n_inside:
+            rounds = (*rounds, Round(self.boxes, self.count(), n_inside))
+        marks = self.marks._replace(liked=self.marks.liked | labels, rounds=rounds)
+        return _searched(self.source, self.asked, marks, self.indexes, self.sample)
 
     # -- indexes -----------------------------------------------------------------------------------
 
