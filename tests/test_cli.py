@@ -123,18 +123,36 @@ def test_fit_writes_a_model_that_describes_the_asked_class(tmp_path):
     assert "accuracy 1.000" in judged  # the other classes count as the rest
 
 
-def test_many_classes_go_to_sql_when_rows_in_no_box_get_one_class(tmp_path):
+@pytest.mark.parametrize("uncovered", ["auto", "default"])
+def test_many_classes_go_to_sql_whatever_rows_in_no_box_get(tmp_path, uncovered):
     data = load_iris(as_frame=True)
     data.data.assign(species=np.asarray(data.target_names)[data.target]).to_parquet(tmp_path / "iris.parquet")
     out = tmp_path / "iris.boxes.json"
-    fitted = ["fit", tmp_path / "iris.parquet", "--target", "species", "--n-boxes", "2", "-o", out]
-    assert run(*fitted).exit_code == 0
-    assert "fit with uncovered='default'" in run("sql", out).stderr
-    assert run(*fitted, "--uncovered", "default").exit_code == 0
+    fitted = run("fit", tmp_path / "iris.parquet", "--target", "species", "--n-boxes", "2", "-o", out,
+                 "--uncovered", uncovered)  # fmt: skip
+    assert fitted.exit_code == 0, fitted.output
+    assert read_model(out).uncovered == ("nearest" if uncovered == "auto" else "default")
     with duckdb.connect() as con:
         con.register("iris", data.data)
         answers = [row[-1] for row in con.execute(run("sql", out, "--table", "iris").stdout).fetchall()]
     assert answers == read_model(out).predict(data.data).tolist()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sql", "{model}", "--dialect", "oracle"],
+        ["fit", "{table}", "--target", "size", "-o", "x.boxes.json", "--learner", "forest"],
+        ["plot", "{model}", "{table}", "--target", "size", "-o", "x.png", "--kind", "pie"],
+        ["rules", "{model}", "--as", "latin"],
+        ["fit", "{table}"],
+        ["nonsense"],
+    ],
+)
+def test_what_is_not_understood_ends_with_two(model, table, arguments):
+    result = run(*(argument.format(model=model, table=table) for argument in arguments))
+    assert result.exit_code == 2
+    assert "Error" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -155,7 +173,6 @@ def test_many_classes_go_to_sql_when_rows_in_no_box_get_one_class(tmp_path):
         (["rules", "{model}", "--as", "pandas", "--label", "q"], "--label 'q' is not among the classes"),
         (["inspect", "{table}"], ".boxes.json"),
         (["predict", "{model}", "{table}", "-o", "x.xls"], "x.xls: a table ends in"),
-        (["sql", "{model}", "--dialect", "oracle"], "dialect must be one of"),
         (["plot", "{model}", "{table}", "--target", "size", "-o", "x.png", "--feature", "q"], "no feature"),
         (["fit", "{table}", "--target", "size", "-o", "x.json"], "x.json: a model file ends in .boxes.json"),
         (["fit", "{table}", "--target", "size", "-o", "no/x.boxes.json"], "there is no directory no"),

@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import pty
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import duckdb
@@ -19,7 +21,7 @@ import pytest
 from patients import patients
 from typer.testing import CliRunner
 
-from hyperboxes import read_model
+from hyperboxes import Boxes, read_model, write_model
 from hyperboxes.cli import app
 
 DATA = os.environ.get("HYPERBOXES_DATA")
@@ -136,6 +138,24 @@ def test_a_reader_that_goes_away_is_no_error(clinic):
         assert process.wait() == 141
 
 
+def test_an_interrupt_ends_with_one_line_and_its_own_code(clinic):
+    command = [*COMMAND, "predict", str(clinic / "ill.boxes.json"), "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(3)  # it waits for the table
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stderr.read() == "interrupted\n"
+
+
+def test_a_terminal_that_lacks_a_letter_gets_its_number(clinic, tmp_path):
+    write_model(
+        Boxes.from_rules([({"größe": (1, None)}, "groß")], default="klein"), tmp_path / "m.boxes.json"
+    )
+    done = start("rules", tmp_path / "m.boxes.json", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"IF      gr\\xf6\\xdfe >= 1\nTHEN gro\\xdf")
+
+
 def test_completion_knows_commands_and_model_files(clinic):
     def complete(words):
         environment = {**os.environ, "_HYPERBOXES_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words),
@@ -215,6 +235,20 @@ def test_verify_says_by_its_exit_code_that_something_differs(databases, monkeypa
     done = run("verify", databases / "ill.boxes.json", databases / "new.parquet")
     assert done.exit_code == 3
     assert ": database 'no', predict 'yes'" in done.stdout
+
+
+@pytest.mark.filterwarnings("ignore:Arrow output on a DB-API result")
+def test_categories_that_look_like_numbers_stay_text(tmp_path):
+    boxes = Boxes.from_rules(
+        [({"code": {"01", "x"}}, "yes")], default="no", categories={"code": ["01", "2", "x"]}
+    )
+    write_model(boxes, tmp_path / "m.boxes.json")
+    (tmp_path / "t.csv").write_text("code,n\n01,1\n2,2\n1,3\n")
+    answered = run("predict", tmp_path / "m.boxes.json", tmp_path / "t.csv").stdout
+    assert answered == "code,n,prediction\n01,1,yes\n2,2,no\n1,3,no\n"
+    done = run("verify", tmp_path / "m.boxes.json", tmp_path / "t.csv", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["mismatches"] == 0
 
 
 def test_sql_takes_types_and_name_from_a_table(databases):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import json
 import os
 import sys
@@ -129,6 +130,10 @@ class SqlKind(StrEnum):
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that lacks a letter gets its number, not an error.
+            stream.reconfigure(errors="backslashreplace")
     app()
 
 
@@ -749,7 +754,6 @@ def _found_text(found: Any, show_sql: bool, advice: bool, as_json: bool) -> str:
     if as_json:
         return "\n".join(json.dumps(row, default=str) for row in rows)
     import csv
-    import io
 
     sink = io.StringIO()
     writer = csv.DictWriter(sink, list(rows[0]) if rows else [], lineterminator="\n")

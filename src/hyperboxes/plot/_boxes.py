@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..boxes import Boxes, Floats, Label
 from ..summary import format_label
 from ._style import (
-    check_estimator,
+    OfEstimator,
     choose_features,
     data_limits,
     find_features,
@@ -45,7 +45,7 @@ class _Span(NamedTuple):
     edges: tuple[float, ...]
 
 
-class BoxesDisplay:
+class BoxesDisplay(OfEstimator):
     """Boxes over the points of a table, seen in two of its features.
 
     A box reaches the edge of the picture where it is open, and has no line there. One that leaves both
@@ -119,19 +119,6 @@ class BoxesDisplay:
         matrix, labels = read_rows(boxes, X, y)
         chosen = _choose(boxes, features)
         return cls(boxes, matrix[:, list(chosen)], labels, chosen).plot(ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        features: Sequence[str | int] | None = None,
-        ax: Axes | None = None,
-    ) -> BoxesDisplay:
-        """Plot the boxes of a fitted estimator over a labelled table; see `from_boxes`."""
-        return cls.from_boxes(check_estimator(estimator), X, y, features=features, ax=ax)
 
     def plot(
         self, ax: Axes | None = None, *, legend: bool = True, point_size: float | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +12,8 @@ from ..boxes import Boxes, Floats
 from ..summary import Summary, summarize
 from ._histogram import outlines, steps
 from ._style import (
+    OfEstimator,
     Rows,
-    check_estimator,
     choose_features,
     data_range,
     new_figure,
@@ -39,7 +39,7 @@ CELL = 0.86
 SPREAD_WIDTH = {True: 1.15, False: 3.2}
 
 
-class IntervalsDisplay:
+class IntervalsDisplay(OfEstimator):
     """Boxes as columns, features as rows: each bar is what a box admits, within the range of the data.
 
     On the left, how the values of each class are spread. A cell without a bar is a feature that the box
@@ -105,21 +105,6 @@ class IntervalsDisplay:
         rows = read_rows(boxes, X, y)
         chosen = choose_features(boxes, features, max_features)
         return cls(boxes, rows, chosen, summarize(boxes, rows.matrix, rows.y)).plot(ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        features: Sequence[str | int] | None = None,
-        max_features: int = MAX_FEATURES,
-        ax: Axes | None = None,
-    ) -> IntervalsDisplay:
-        """Plot the boxes of a fitted estimator; see `from_boxes`."""
-        boxes = check_estimator(estimator)
-        return cls.from_boxes(boxes, X, y, features=features, max_features=max_features, ax=ax)
 
     @property
     def _has_text(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
@@ -11,8 +11,8 @@ from ..boxes import Boxes
 from ._boxes import BoxesDisplay
 from ._histogram import outlines, steps
 from ._style import (
+    OfEstimator,
     Rows,
-    check_estimator,
     choose_features,
     data_limits,
     new_figure,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SHOWN, MOST = 4, 8
 
 
-class PairsDisplay:
+class PairsDisplay(OfEstimator):
     """Boxes in every two of several features: points and shadows below, the spread of classes between.
 
     Each panel is read like `BoxesDisplay`.
@@ -84,13 +84,6 @@ class PairsDisplay:
             )
         chosen = choose_features(boxes, features, SHOWN, at_least=2)
         return cls(boxes, read_rows(boxes, X, y), chosen).plot()
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: ArrayLike, y: ArrayLike, *, features: Sequence[str | int] | None = None
-    ) -> PairsDisplay:
-        """Plot the boxes of a fitted estimator; see `from_boxes`."""
-        return cls.from_boxes(check_estimator(estimator), X, y, features=features)
 
     def plot(self) -> PairsDisplay:
         """Draw, and return self."""

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..boxes import Boxes, Floats
 from ._style import (
+    OfEstimator,
     Rows,
-    check_estimator,
     choose_features,
     data_range,
     has_label,
@@ -37,7 +37,7 @@ BAR, GAP = 6.0, 2.0
 MISSING = -0.09
 
 
-class ParallelDisplay:
+class ParallelDisplay(OfEstimator):
     """Rows as lines over parallel axes, boxes as bars beside the axes they restrict.
 
     A line passes a box if it lies within all of the box's bars. With ``box``, only that one is drawn, as a
@@ -103,20 +103,6 @@ class ParallelDisplay:
             raise ValueError(f"no box {box!r}: there are {boxes.n_boxes}, from 0 on")
         chosen = choose_features(boxes, features, SHOWN, at_least=2)
         return cls(boxes, read_rows(boxes, X, y), chosen, box).plot(ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        features: Sequence[str | int] | None = None,
-        box: int | None = None,
-        ax: Axes | None = None,
-    ) -> ParallelDisplay:
-        """Plot the boxes of a fitted estimator; see `from_boxes`."""
-        return cls.from_boxes(check_estimator(estimator), X, y, features=features, box=box, ax=ax)
 
     def plot(self, ax: Axes | None = None) -> ParallelDisplay:
         """Draw, and return self."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..boxes import Boxes, Floats
 from ..summary import Summary, summarize
-from ._style import Style, check_estimator, new_figure, plain, read_rows, show_label, styles_of
+from ._style import OfEstimator, Style, new_figure, plain, read_rows, show_label, styles_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ SPOTS = ((8, 6), (8, -6), (-8, 6), (-8, -6), (0, 12), (0, -12), (14, 0), (-14, 0
 NEAR = (10.0, 8.0)
 
 
-class QualityDisplay:
+class QualityDisplay(OfEstimator):
     """Precision against recall: on the left a mark for each box, on the right what boxes reach together.
 
     The size of a mark tells how many rows the box decides, its number which box it is; this side shows the
@@ -75,11 +75,6 @@ class QualityDisplay:
     def from_summary(cls, boxes: Boxes, summary: Summary) -> QualityDisplay:
         """Plot figures that are known already, such as those of ``training_summary(boxes)``."""
         return cls(boxes, summary, styles_of(boxes, np.asarray(boxes.classes))).plot()
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike) -> QualityDisplay:
-        """Plot how the boxes of a fitted estimator fare; see `from_boxes`."""
-        return cls.from_boxes(check_estimator(estimator), X, y)
 
     def plot(self) -> QualityDisplay:
         """Draw, and return self."""

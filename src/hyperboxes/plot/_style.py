@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -126,13 +126,17 @@ def choose_features(
     return used[:at_most]
 
 
-def check_estimator(estimator: Any) -> Boxes:
-    """Give the boxes of a fitted estimator."""
-    from sklearn.utils.validation import check_is_fitted
+class OfEstimator:
+    """What every picture of boxes over a labelled table has beside its own ``from_boxes``."""
 
-    check_is_fitted(estimator, "boxes_")
-    boxes: Boxes = estimator.boxes_
-    return boxes
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
+        """Plot the boxes of a fitted estimator over a labelled table; options are those of `from_boxes`."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator, "boxes_")
+        drawn: Self = cls.from_boxes(estimator.boxes_, X, y, **options)  # type: ignore[attr-defined]
+        return drawn
 
 
 def runs_of(allowed: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from types import EllipsisType
 from typing import Any
 
 from ..boxes import Boxes, Label
@@ -14,14 +15,7 @@ from ..summary import format_label
 MAX_DEPTH = 60
 
 
-class _TheOne:
-    """Stands for the only class that has boxes."""
-
-    def __repr__(self) -> str:
-        return "the only class with boxes"
-
-
-def to_pandas_query(boxes: Boxes, label: Label | _TheOne | None = _TheOne()) -> str:  # noqa: B008
+def to_pandas_query(boxes: Boxes, label: Label | EllipsisType | None = ...) -> str:
     """Write the rows that get a class as a query for ``DataFrame.query``.
 
     The query selects the rows that ``boxes.predict`` gives the class, no others, whatever the number types:
@@ -65,7 +59,7 @@ def to_pandas_query(boxes: Boxes, label: Label | _TheOne | None = _TheOne()) -> 
             f"the boxes of {format_label(wanted)} alternate {len(runs)} times with others, more than a query "
             "can nest: use to_polars, to_narwhals or predict"
         )
-    # From the last box to the first: True and False are None-free shorthand until the end.
+    # From the last box to the first; True and False stand for all rows and none until the end.
     query: str | bool = boxes.default == wanted
     for hit, run in reversed(runs):
         query = _either(run, query) if hit else _neither(run, query)
@@ -75,9 +69,9 @@ def to_pandas_query(boxes: Boxes, label: Label | _TheOne | None = _TheOne()) -> 
     return query
 
 
-def _wanted(boxes: Boxes, label: Label | _TheOne | None) -> Label | None:
+def _wanted(boxes: Boxes, label: Label | EllipsisType | None) -> Label | None:
     answers = list(dict.fromkeys(boxes.answers.tolist()))
-    if isinstance(label, _TheOne):
+    if isinstance(label, EllipsisType):
         voted = list(dict.fromkeys(boxes.labels.tolist()))
         if len(voted) != 1:
             raise ValueError(f"the boxes vote for {voted}: say which class you want the rows of, label=…")
