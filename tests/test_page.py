@@ -47,6 +47,7 @@ ARROW = {
     "text": pa.string(),
     "bool": pa.bool_(),
 }
+DATABASE = duckdb.connect()
 AGES = Boxes.from_rules([({"age": (65, None)}, "high")], default="low")
 
 
@@ -254,10 +255,9 @@ def test_a_database_gives_the_answers_of_the_page_s_sql(ask, data):
     assume(speakable(made))
     columns = data.draw(columns_for(made))
     arrays = [pa.array(cells, ARROW[kind], from_pandas=False) for kind, cells in columns.values()]
-    with duckdb.connect() as database:
-        database.register("drawn", pa.table(arrays, names=list(columns)))
-        answers = database.execute(f"SELECT {written['text']} FROM drawn").fetchall()  # noqa: S608
-        assert [row[0] for row in answers] == made.predict(matrix_of(made, columns)).tolist()
+    DATABASE.register("drawn", pa.table(arrays, names=list(columns)))
+    answers = DATABASE.execute(f"SELECT {written['text']} FROM drawn").fetchall()  # noqa: S608
+    assert [row[0] for row in answers] == made.predict(matrix_of(made, columns)).tolist()
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -84,7 +84,7 @@ function strip(store, feature) {
   const ticks = svg("g", { class: "end" });
   const pin = svg("line", { class: "pin" });
   const hoverPin = svg("line", { class: "pin hover" });
-  picture.append(histogram, hoverPin, pin, lanesNode, ...ends, ticks);
+  picture.append(histogram, lanesNode, hoverPin, pin, ...ends, ticks);
   const node = el("div", { class: "strip-row", "data-feature": feature }, name, picture);
   const axis = new Axis(store.ranges[feature], categories ? 0 : 0.02);
   let width = 0;
