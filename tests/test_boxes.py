@@ -935,3 +935,8 @@ def test_many_boxes_are_handled_in_modest_memory(n_boxes):
         assert covers[box, other] == (
             np.all(lower[box] <= lower[other]) and np.all(lower[other] <= lower[box])
         )
+
+
+def test_zero_is_one_label_however_it_is_signed():
+    boxes = Boxes([[0.0], [1.0]], [[1.0], [2.0]], [0.0, -0.0], default=-0.0)
+    assert [repr(label) for label in (*boxes.answers.tolist(), *boxes.classes.tolist())] == ["0.0"] * 4

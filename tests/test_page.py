@@ -47,6 +47,7 @@ ARROW = {
     "text": pa.string(),
     "bool": pa.bool_(),
 }
+DATABASE = duckdb.connect()
 AGES = Boxes.from_rules([({"age": (65, None)}, "high")], default="low")
 
 
@@ -108,7 +109,32 @@ def test_node_unit_tests_pass():
 # -- the page decides as Python does -----------------------------------------------------------------
 
 
-@given(made=boxes_and_table(counts=False), seed=st.integers(0, 99))
+def ordinary(seed: int) -> tuple[Boxes, np.ndarray]:
+    """Small whole numbers and categories, where distances tie and violations of both kinds meet."""
+    rng = np.random.default_rng(seed)
+    n_boxes, n_features = rng.integers(2, 6), 4
+    lower = rng.integers(0, 5, (n_boxes, n_features)).astype(float)
+    upper = lower + rng.integers(0, 4, lower.shape) / 2
+    lower[rng.random(lower.shape) < 0.4], upper[rng.random(lower.shape) < 0.4] = -np.inf, np.inf
+    lower[:, 3], upper[:, 3] = -np.inf, np.inf
+    flags = rng.random((n_boxes, 3)) < 0.6
+    flags[np.arange(n_boxes), rng.integers(0, 3, n_boxes)] = True
+    nearest = bool(seed % 2)
+    made = Boxes(
+        lower, upper, rng.choice(["a", "b", "c"], n_boxes), ("x", "y", "z", "k"), "a",
+        categories={"k": ("p", "q", "r")}, allowed={"k": flags},
+        uncovered="nearest" if nearest else "default", scale=[1.0, 2.0, 0.5, 1.0] if nearest else None,
+    )  # fmt: skip
+    table = rng.integers(-1, 13, (12, n_features)) / 2
+    table[:, 3] = rng.integers(-1, 3, 12)
+    table[rng.random(table.shape) < 0.05] = np.nan
+    return made, table
+
+
+ordinary_tables = st.integers(0, 10**6).map(ordinary)
+
+
+@given(made=boxes_and_table(counts=False) | ordinary_tables, seed=st.integers(0, 99))
 def test_every_row_is_contained_decided_and_counted_as_in_python(ask, made, seed):
     model, table = made
     table = table.astype(np.float64)
@@ -145,7 +171,10 @@ def check_figures(ours, summary):
     assert same([ours["accuracy"], ours["macroF1"]], [summary.accuracy, summary.macro_f1])
 
 
-@given(made=boxes_and_table(counts=False), units=st.lists(st.sampled_from([1.0, 0.5, 3.7]), min_size=3))
+@given(
+    made=boxes_and_table(counts=False) | ordinary_tables,
+    units=st.lists(st.sampled_from([1.0, 0.5, 3.7]), min_size=4),
+)
 def test_explanations_agree(ask, made, units):
     model, table = made
     unit = np.array(units[: model.n_features])
@@ -226,10 +255,9 @@ def test_a_database_gives_the_answers_of_the_page_s_sql(ask, data):
     assume(speakable(made))
     columns = data.draw(columns_for(made))
     arrays = [pa.array(cells, ARROW[kind], from_pandas=False) for kind, cells in columns.values()]
-    with duckdb.connect() as database:
-        database.register("drawn", pa.table(arrays, names=list(columns)))
-        answers = database.execute(f"SELECT {written['text']} FROM drawn").fetchall()  # noqa: S608
-        assert [row[0] for row in answers] == made.predict(matrix_of(made, columns)).tolist()
+    DATABASE.register("drawn", pa.table(arrays, names=list(columns)))
+    answers = DATABASE.execute(f"SELECT {written['text']} FROM drawn").fetchall()  # noqa: S608
+    assert [row[0] for row in answers] == made.predict(matrix_of(made, columns)).tolist()
 
 
 @pytest.mark.parametrize("name", TEXTS)

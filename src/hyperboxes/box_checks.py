@@ -204,7 +204,8 @@ def _label_array(name: str, values: ArrayLike) -> NDArray[Any]:
     if sorts == {"booleans"}:
         return np.array(items, dtype=bool)
     try:
-        return np.array(items, np.float64 if any(isinstance(item, float) for item in items) else np.int64)
+        kind = np.float64 if any(isinstance(item, float) for item in items) else np.int64
+        return np.array(items, kind) + kind(0)  # as for bounds: -0.0 and 0.0 are one label
     except OverflowError:
         raise ValueError(f"{name} must be integers of 64 bits or fewer, got {items[:5]!r}") from None
 

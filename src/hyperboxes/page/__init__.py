@@ -38,7 +38,13 @@ class Page:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, which is replaced wholly or left untouched."""
-        write_atomic(os.fsdecode(path), self.html.encode("utf-8"), lambda written: None)
+        data = self.html.encode("utf-8")
+
+        def check(written: bytes) -> None:
+            if written != data:
+                raise OSError("the page did not read back as it was written")
+
+        write_atomic(os.fsdecode(path), data, check)
 
     def _repr_html_(self) -> str:
         # A frame of its own: neither the notebook's style nor its scripts meet the page's.

@@ -1,4 +1,5 @@
-// The boxes as cards, in the order in which they decide: the rule, its figures, typical rows; the selected one is an editor.
+// The boxes as cards, in the order in which they decide: the rule, its figures, typical rows. The selected card is
+// an editor.
 
 import { button, el, put, rove, say } from "./dom.js";
 import { boundOf, closeSide, openSide } from "./edits.js";
@@ -68,17 +69,15 @@ function card(store, styles, id) {
   const label = el("span", { class: "label" });
   const badge = el("span", { class: "then" });
   const title = el("button", {
-    type: "button", class: "card-title", tabindex: -1, onclick: () => store.selectBox(store.state.box === id ? null : id),
+    type: "button", class: "card-title", tabindex: -1,
+    onclick: () => store.selectBox(store.state.box === id ? null : id),
   }, number, badge, label);
   const body = el("div", { class: "conditions" });
   const rows = el("span", { class: "rows" });
   const precision = meter("small");
   const recall = meter("small");
   const typical = el("p", { class: "typical" });
-  const figures = el("div", { class: "figures" },
-    el("span", { class: "figure" }, el("span", { class: "name", title: "rows that this box decides" }, "Rows"), rows),
-    el("span", { class: "figure" }, el("span", { class: "name", title: "share of these rows in its class" }, "Precision"), precision.node),
-    el("span", { class: "figure" }, el("span", { class: "name", title: "share of its class in these rows" }, "Recall"), recall.node));
+  const figures = figureLine(rows, precision.node, recall.node);
   const tools = el("div", { class: "card-tools" });
   const node = el("li", {
     class: "card", "data-box": id,
@@ -133,6 +132,15 @@ function card(store, styles, id) {
   return { node, update, typical: findTypical };
 }
 
+function figureLine(rows, precision, recall) {
+  const figure = (name, meaning, node) => (
+    el("span", { class: "figure" }, el("span", { class: "name", title: meaning }, name), node));
+  return el("div", { class: "figures" },
+    figure("Rows", "rows that are decided here", rows),
+    figure("Precision", "share of these rows in the class", precision),
+    figure("Recall", "share of the class in these rows", recall));
+}
+
 /** Choose rows that stand for a box: the most central one of its class, and of those it gets wrong. */
 function typicalRows(store, id) {
   const place = store.places.get(id);
@@ -172,17 +180,22 @@ function editor(store, id, feature) {
       return { input, node: el("label", { class: "tick" }, input, el("span", {}, category.shown)) };
     });
     node.append(el("div", { class: "ticks" }, boxes.map((one) => one.node)));
-    return { node, update: (box) => boxes.forEach(({ input }, place) => { input.checked = box.sets.get(feature)?.[place] ?? true; }) };
+    const update = (box) => boxes.forEach(({ input }, place) => {
+      input.checked = box.sets.get(feature)?.[place] ?? true;
+    });
+    return { node, update };
   }
   const sides = ["lower", "upper"].map((side) => sideField(store, id, feature, side));
-  node.append(el("div", { class: "sides" }, sides[0].node, el("span", { class: "to", "aria-hidden": "true" }, "to"), sides[1].node));
+  const to = el("span", { class: "to", "aria-hidden": "true" }, "to");
+  node.append(el("div", { class: "sides" }, sides[0].node, to, sides[1].node));
   return { node, update: (box) => sides.forEach((one) => one.update(box)) };
 }
 
 function sideField(store, id, feature, side) {
   const name = `${side} bound of ${store.features[feature].shown}`;
   const input = el("input", {
-    type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", placeholder: "open", "aria-label": name,
+    type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", placeholder: "open",
+    "aria-label": name,
     onchange: () => {
       const text = input.value.trim();
       const open = side === "lower" ? -Infinity : Infinity;
@@ -190,11 +203,9 @@ function sideField(store, id, feature, side) {
       const bad = Number.isNaN(value) || (text !== "" && !Number.isFinite(value));
       const [low, high] = [boundOf(store.boxOf(id), feature, "lower"), boundOf(store.boxOf(id), feature, "upper")];
       const crossed = side === "lower" ? value > high : value < low;
-      input.setCustomValidity(bad ? "Give a number, or nothing to leave the side open." : crossed ? "The lower bound must not exceed the upper." : "");
-      if (bad || crossed) {
-        input.reportValidity();
-        return;
-      }
+      if (bad) input.setCustomValidity("Give a number, or nothing to leave the side open.");
+      else if (crossed) input.setCustomValidity("The lower bound must not exceed the upper.");
+      if (!input.reportValidity()) return;
       store.edit((model) => setBound(model, id, feature, side, value));
     },
     oninput: () => input.setCustomValidity(""),
@@ -234,22 +245,28 @@ function toolsOf(store, id) {
         // A condition has to leave something out: the rarest category inside the box.
         const inside = store.judge.contains(store.boxOf(id));
         const found = categories.map(() => 0);
-        inside.forEach((yes, row) => { if (yes && store.columns[feature][row] in found) found[store.columns[feature][row]] += 1; });
+        inside.forEach((yes, row) => {
+          const position = store.columns[feature][row];
+          if (yes && position in found) found[position] += 1;
+        });
         const rarest = found.indexOf(Math.min(...found));
         store.edit((model) => setCategories(model, id, feature, categories.map((_, place) => place !== rarest)));
       }
     },
   });
-  const vote = choice("Class of the box", store.classes.slice(0, store.nKnown).map((one, label) => [label, one.shown]), {
+  const known = store.classes.slice(0, store.nKnown).map((one, label) => [label, one.shown]);
+  const vote = choice("Class of the box", known, {
     value: box.label, onchange: (label) => store.edit((model) => setLabel(model, id, label)), class: "vote",
   });
+  const tool = (label, glyph, name, change) => (
+    button(label, { glyph, onclick: () => store.edit(change), "data-do": name }));
   return [
     el("div", { class: "selects" }, add, vote),
     el("div", { class: "buttons" },
-      button("Decide earlier", { glyph: "up", onclick: () => store.edit((model) => moveBox(model, id, -1)), "data-do": "up" }),
-      button("Decide later", { glyph: "down", onclick: () => store.edit((model) => moveBox(model, id, 1)), "data-do": "down" }),
-      button("Copy this box", { glyph: "copy", onclick: () => store.edit((model) => copyBox(model, id)), "data-do": "copy" }),
-      button("Delete this box", { glyph: "trash", onclick: () => store.edit((model) => removeBox(model, id)), "data-do": "delete" })),
+      tool("Decide earlier", "up", "up", (model) => moveBox(model, id, -1)),
+      tool("Decide later", "down", "down", (model) => moveBox(model, id, 1)),
+      tool("Copy this box", "copy", "copy", (model) => copyBox(model, id)),
+      tool("Delete this box", "trash", "delete", (model) => removeBox(model, id))),
   ];
 }
 
@@ -261,10 +278,7 @@ function elseCard(store, styles) {
   const label = store.original.fallback;
   const node = el("div", { class: "card else" },
     el("div", { class: "card-title" }, el("span", { class: "number-badge" }, "else"), mark(label, styles), text),
-    el("div", { class: "figures" },
-      el("span", { class: "figure" }, el("span", { class: "name" }, "Rows"), rows),
-      el("span", { class: "figure" }, el("span", { class: "name" }, "Precision"), precision.node),
-      el("span", { class: "figure" }, el("span", { class: "name" }, "Recall"), recall.node)));
+    figureLine(rows, precision.node, recall.node));
   if (label >= 0) node.style.setProperty("--own", `var(--class-${label})`);
   function update() {
     const figure = store.figures.boxes.at(-1);

@@ -48,7 +48,7 @@ const ICONS = {
 };
 
 /** Make a small line icon. */
-export function icon(name) {
+function icon(name) {
   return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d: ICONS[name] }));
 }
 

@@ -5,8 +5,8 @@ import { nextAfter } from "./numbers.js";
 
 /**
  * Explain a row, an array of cells. Gives prediction (a class, -1 for no answer), box (-1 for none), held,
- * conditions [{feature, holds}] of the deciding box, changes (nearest first), and smallest, the nearest change that gives
- * another class, or null. A change is {box, enters, cells: Map(feature → cell), distance, prediction}.
+ * conditions [{feature, holds}] of the deciding box, changes (nearest first), and smallest, the nearest change
+ * that gives another class, or null. A change is {box, enters, cells: Map(feature → cell), distance, prediction}.
  */
 export function explain(model, cells, unit) {
   const decided = decideRow(model, cells);

@@ -14,7 +14,8 @@ const FORMS = [
 /** Make the dialog that shows the model as text. */
 export function codeDialog(store) {
   const text = el("textarea", { readonly: true, spellcheck: "false", "aria-label": "The model as text", rows: 18 });
-  const tabs = FORMS.map(([key, name]) => el("button", { type: "button", role: "tab", "data-form": key, onclick: () => show(key) }, name));
+  const tabs = FORMS.map(([key, name]) => (
+    el("button", { type: "button", role: "tab", "data-form": key, onclick: () => show(key) }, name)));
   const copied = el("span", { class: "note", role: "status" });
   const node = el("dialog", { class: "code", "aria-label": "Copy the model" },
     el("header", {}, el("div", { class: "tabs", role: "tablist" }, tabs),

@@ -50,7 +50,7 @@ export function figuresOf(counts, answers, nClasses) {
 }
 
 /** Wilson's interval of a share: holds at both ends and for few rows. */
-export function wilson(part, whole) {
+function wilson(part, whole) {
   if (!(whole > 0) || Number.isNaN(part)) return null;
   const p = part / whole;
   const z2 = (Z * Z) / whole;
@@ -63,7 +63,7 @@ export function wilson(part, whole) {
  * Interval of one class's F1. F1 = 2 J / (1 + J), where J is the share of hits among the rows that are of
  * the class, or answered with it: a share, so Wilson's interval of J, carried over, is one of F1.
  */
-export function f1Interval(hits, either) {
+function f1Interval(hits, either) {
   const interval = wilson(hits, either);
   return interval && interval.map((j) => (2 * j) / (1 + j));
 }
@@ -72,7 +72,7 @@ export function f1Interval(hits, either) {
  * Interval of the mean F1 over classes: the intervals of the classes added up like standard errors, with the
  * correlations that the confusion matrix gives. Unlike the delta method alone it holds for a perfect score.
  */
-export function macroInterval(matrix, classes, macroF1) {
+function macroInterval(matrix, classes, macroF1) {
   const scored = classes.flatMap((one, label) => (Number.isNaN(one.f1) ? [] : [{ ...one, label }]));
   if (!scored.length) return null;
   const covariance = covarianceOf(matrix, scored);

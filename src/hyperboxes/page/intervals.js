@@ -5,7 +5,7 @@ import { button, el, put, rove, say, svg } from "./dom.js";
 import { boundOf, makeEdge, speakEdge } from "./edits.js";
 import { restricted, setCategories } from "./model.js";
 import { formatNumber, roughly } from "./numbers.js";
-import { breakable, panelHead } from "./parts.js";
+import { breakable, panelHead, shorten } from "./parts.js";
 import { Axis } from "./table.js";
 
 const LANE = 15;
@@ -15,14 +15,19 @@ const BINS = 48;
 const LEFT = 26;
 const RIGHT = 16;
 
+const HINT = "Each bar is what one box admits, under the distribution of the classes. "
+  + "Drag an edge; past the end it opens.";
+const SPOKEN = "Intervals of the boxes, feature by feature. Arrow left and right move an edge from value to value, "
+  + "up and down go to other edges, Delete opens a side.";
+
 export function intervalsView(store) {
-  const list = el("div", { class: "strips", role: "group", "aria-label": "Intervals of the boxes, feature by feature. Arrow left and right move an edge from value to value, up and down go to other edges, Delete opens a side." });
+  const list = el("div", { class: "strips", role: "group", "aria-label": SPOKEN });
   const stops = rove(list, ".edge", { next: ["ArrowDown"], previous: ["ArrowUp"] });
   let all = false;
   let width = 600;
   const more = button("", { text: "", class: "more", onclick: () => { all = !all; store.tell("layout"); } });
   const node = el("section", { class: "panel intervals", "aria-label": "Intervals" },
-    panelHead("Intervals", "Each bar is what one box admits, under the distribution of the classes. Drag an edge; past the end it opens."),
+    panelHead("Intervals", HINT),
     list, more);
   const strips = new Map();
   new ResizeObserver(([entry]) => {
@@ -41,7 +46,11 @@ export function intervalsView(store) {
       const hidden = used - order.length;
       more.hidden = used <= FIRST;
       say(more, hidden > 0 ? `Show all ${used} restricted features` : "Show fewer");
-      for (const feature of [...strips.keys()]) if (!order.includes(feature)) { strips.get(feature).node.remove(); strips.delete(feature); }
+      for (const [feature, one] of [...strips]) {
+        if (order.includes(feature)) continue;
+        one.node.remove();
+        strips.delete(feature);
+      }
       order.forEach((feature, place) => {
         if (!strips.has(feature)) strips.set(feature, strip(store, feature));
         const one = strips.get(feature);
@@ -75,7 +84,7 @@ function strip(store, feature) {
   const ticks = svg("g", { class: "end" });
   const pin = svg("line", { class: "pin" });
   const hoverPin = svg("line", { class: "pin hover" });
-  picture.append(histogram, hoverPin, pin, lanesNode, ...ends, ticks);
+  picture.append(histogram, lanesNode, hoverPin, pin, ...ends, ticks);
   const node = el("div", { class: "strip-row", "data-feature": feature }, name, picture);
   const axis = new Axis(store.ranges[feature], categories ? 0 : 0.02);
   let width = 0;
@@ -93,7 +102,8 @@ function strip(store, feature) {
 
   function layout(total) {
     const wide = total > 560 ? total - 168 : total;
-    const owners = store.model.boxes.filter((box) => box.bounds.has(feature) || box.sets.has(feature)).map((box) => box.id);
+    const restricts = (box) => box.bounds.has(feature) || box.sets.has(feature);
+    const owners = store.model.boxes.filter(restricts).map((box) => box.id);
     const now = `${wide} ${owners}`;
     if (now === signature) return;
     signature = now;
@@ -104,14 +114,14 @@ function strip(store, feature) {
     put(picture, "viewBox", `0 0 ${width} ${height}`);
     histogram.replaceChildren(...bars(store, feature, x, width));
     const kept = new Map(lanes.map((lane) => [lane.id, lane]));
-    lanes = owners.map((id) => kept.get(id) ?? (categories ? setLane(store, id, scale) : boundLane(store, id, scale)));
+    const lane = categories ? setLane : boundLane;
+    lanes = owners.map((id) => kept.get(id) ?? lane(store, id, scale));
     lanesNode.replaceChildren(...lanes.map((lane) => lane.node));
     lanes.forEach((lane, place) => put(lane.node, "transform", `translate(0 ${HISTOGRAM + 4 + place * LANE})`));
     if (categories) {
       const each = (width - LEFT - RIGHT) / categories.length;
       ticks.replaceChildren(...categories.map((category, place) => {
-        const most = Math.floor(each / 6.2);
-        const text = category.shown.length > most ? `${category.shown.slice(0, Math.max(1, most - 1))}…` : category.shown;
+        const text = shorten(category.shown, Math.floor(each / 6.2));
         return svg("text", { class: "end middle", x: x(place), y: height - 3 }, text);
       }));
     } else {
@@ -140,8 +150,9 @@ function strip(store, feature) {
     for (const lane of lanes) {
       lane.node.classList.toggle("lit", lane.id === focus || lane.id === selected);
     }
-    if (topics.has("row") || topics.has("start") || topics.has("layout")) place(pin, cells ? cells[feature] : NaN);
-    if (topics.has("hover") || topics.has("start") || topics.has("layout")) place(hoverPin, hoverRow === null ? NaN : store.columns[feature][hoverRow]);
+    const fresh = topics.has("start") || topics.has("layout");
+    if (fresh || topics.has("row")) place(pin, cells ? cells[feature] : NaN);
+    if (fresh || topics.has("hover")) place(hoverPin, hoverRow === null ? NaN : store.columns[feature][hoverRow]);
   }
   return { node, layout, update };
 }
@@ -173,7 +184,8 @@ function bars(store, feature, x, width) {
     for (let label = 0; label < n; label += 1) {
       const height = (counts[bin * n + label] / most) * (HISTOGRAM - 3);
       if (!height) continue;
-      paths[label] += `M${from.toFixed(1)} ${base.toFixed(1)}V${(base - height).toFixed(1)}H${to.toFixed(1)}V${base.toFixed(1)}Z`;
+      const [left, right, bottom, top] = [from, to, base, base - height].map((at) => at.toFixed(1));
+      paths[label] += `M${left} ${bottom}V${top}H${right}V${bottom}Z`;
       base -= height;
     }
   }
@@ -182,7 +194,8 @@ function bars(store, feature, x, width) {
     path.style.setProperty("--own", `var(--class-${label})`);
     return path;
   });
-  return [...made, svg("line", { class: "ground", x1: LEFT, x2: width - RIGHT, y1: HISTOGRAM + 0.5, y2: HISTOGRAM + 0.5 })];
+  const [y1, y2] = [HISTOGRAM + 0.5, HISTOGRAM + 0.5];
+  return [...made, svg("line", { class: "ground", x1: LEFT, x2: width - RIGHT, y1, y2 })];
 }
 
 function laneBase(store, id) {

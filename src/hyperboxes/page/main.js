@@ -24,7 +24,9 @@ async function start() {
   const head = headView(store, { onCode: code.open, onSave: () => saveModel(store), onTheme: switchTheme });
   const views = el("main", { class: "views" },
     intervalsView(store),
-    el("div", { class: "pair" }, store.features.length > 1 ? scatterView(store, current) : null, rowView(store, current)),
+    el("div", { class: "pair" },
+      store.features.length > 1 ? scatterView(store, current) : null,
+      rowView(store, current)),
     parallelView(store, current));
   document.getElementById("page").append(head, overviewView(store, styles),
     el("div", { class: "work" }, cardsView(store, styles), views), footer(store), code.node);
@@ -61,10 +63,16 @@ function onKey(event, store) {
 }
 
 function footer(store) {
-  const keys = [["Tab", "to the next group"], ["↑ ↓", "among boxes, or among edges"], ["← →", "move an edge to the next value; with Shift by ten"],
-    ["Delete", "open a side"], ["Ctrl+Z", "undo"], ["Esc", "select nothing"]];
+  const keys = [
+    ["Tab", "to the next group"], ["↑ ↓", "among boxes, or among edges"],
+    ["← →", "move an edge to the next value; with Shift by ten"],
+    ["Delete", "open a side"], ["Ctrl+Z", "undo"], ["Esc", "select nothing"],
+  ];
   const parts = keys.map(([key, what]) => el("span", {}, el("kbd", {}, key), ` ${what}`));
-  const sample = store.sampled ? `The page holds ${formatCount(store.rows)} of ${formatCount(store.payload.rows.total)} rows, drawn by lot: figures of the model as it came are of all rows, figures of an edited model and all pictures are of the rows drawn.` : "The page holds every row; all figures are exact.";
+  const some = `The page holds ${formatCount(store.rows)} of ${formatCount(store.payload.rows.total)} rows, drawn by `
+    + "lot: figures of the model as it came are of all rows, figures of an edited model and all pictures are of "
+    + "the rows drawn.";
+  const sample = store.sampled ? some : "The page holds every row; all figures are exact.";
   return el("footer", { class: "foot" }, el("div", { class: "keys" }, parts),
     el("p", {}, `${sample} Missing values meet no condition. hyperboxes ${store.payload.version}.`));
 }

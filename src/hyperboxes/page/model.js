@@ -74,7 +74,7 @@ export function contains(box, columns, rows) {
 }
 
 /** Give each row's largest violation of a box's conditions, in units of each feature's scale. */
-export function violations(box, columns, rows, scale) {
+function violations(box, columns, rows, scale) {
   const worst = new Float64Array(rows);
   for (const [feature, [low, high]] of box.bounds) {
     const cells = columns[feature];

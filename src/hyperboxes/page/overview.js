@@ -2,7 +2,7 @@
 
 import { button, el, put, say } from "./dom.js";
 import { formatCount, formatShare } from "./numbers.js";
-import { formatChange, mark, meter } from "./parts.js";
+import { classTag, formatChange, meter } from "./parts.js";
 import { sizeText } from "./text.js";
 
 /** Build the head: title, figures that follow every edit, and the tools. */
@@ -11,22 +11,28 @@ export function headView(store, { onCode, onSave, onTheme }) {
   const live = ["Accuracy", "Macro F1"].map((name) => {
     const value = el("strong", { "data-figure": name });
     const change = el("span", { class: "change" });
-    return { name, value, change, node: el("div", { class: "live" }, el("span", { class: "name" }, name), value, change) };
+    const node = el("div", { class: "live" }, el("span", { class: "name" }, name), value, change);
+    return { name, value, change, node };
   });
   const state = el("span", { class: "pill" });
   const spoken = el("span", { class: "unseen", role: "status" });
   let rested = 0;
+  const tool = (label, name) => button(label, { glyph: name, onclick: () => store[name](), "data-do": name });
   const tools = {
-    undo: button("Undo (Ctrl+Z)", { glyph: "undo", onclick: () => store.undo(), "data-do": "undo" }),
-    redo: button("Redo (Ctrl+Shift+Z)", { glyph: "redo", onclick: () => store.redo(), "data-do": "redo" }),
-    reset: button("Back to the model as it came", { glyph: "reset", onclick: () => store.reset(), "data-do": "reset" }),
+    undo: tool("Undo (Ctrl+Z)", "undo"),
+    redo: tool("Redo (Ctrl+Shift+Z)", "redo"),
+    reset: tool("Back to the model as it came", "reset"),
   };
   const node = el("header", { class: "head" },
     el("div", { class: "title" }, el("h1", {}, store.payload.title), size),
     el("div", { class: "lives", "aria-live": "off" }, live.map((one) => one.node), state, spoken),
     el("div", { class: "tools" }, Object.values(tools),
-      button("Copy the model as rules, SQL or Python", { glyph: "code", text: "Copy", onclick: onCode, "data-do": "code" }),
-      button("Save as a model file", { glyph: "save", text: "Save", class: "main", onclick: onSave, "data-do": "save" }),
+      button("Copy the model as rules, SQL or Python", {
+        glyph: "code", text: "Copy", onclick: onCode, "data-do": "code",
+      }),
+      button("Save as a model file", {
+        glyph: "save", text: "Save", class: "main", onclick: onSave, "data-do": "save",
+      }),
       button("Light or dark", { glyph: "theme", onclick: onTheme, "data-do": "theme" })));
   store.follow((topics) => {
     if (!topics.has("model") && !topics.has("start")) return;
@@ -44,7 +50,7 @@ export function headView(store, { onCode, onSave, onTheme }) {
     // Spoken once the hand rests: not every number that a dragged edge passes.
     clearTimeout(rested);
     rested = setTimeout(() => {
-      const figures = `Accuracy ${formatShare(store.figures.accuracy)}, macro F1 ${formatShare(store.figures.macroF1)}`;
+      const figures = live.map(({ name, value }) => `${name} ${value.textContent}`).join(", ");
       say(spoken, store.edited ? `Edited. ${figures}` : "");
     }, 400);
     put(tools.undo, "disabled", !store.history.past.length);
@@ -80,9 +86,9 @@ export function overviewView(store, styles) {
     macro.set(figures.macroF1, figures.macroF1Interval, edited ? before.macroF1 : NaN);
     const free = store.inside[store.inside.length - 1];
     const then = store.model.uncovered === "nearest" ? "and go to the nearest box" : "and get the default";
-    say(covered, `${formatCount(free)} of ${formatCount(figures.total)} rows (${(100 * free / figures.total).toFixed(1)}\u00a0%) lie in no box ${then}.`);
-    const fidelity = store.payload.fidelity ? ` The boxes alone give the estimator’s answer on ${store.payload.fidelity} of its training rows; figures here are of the boxes.` : "";
-    say(source, `Figures are of the ${store.rowsText()}. Intervals are of 95\u00a0%: Wilson’s for shares and, carried over, for F1; those of the classes, combined, for macro F1.${fidelity}`);
+    const share = `${(100 * free / figures.total).toFixed(1)}\u00a0%`;
+    say(covered, `${formatCount(free)} of ${formatCount(figures.total)} rows (${share}) lie in no box ${then}.`);
+    say(source, `Figures are of the ${store.rowsText()}. ${METHOD}${fidelityText(store.payload.fidelity)}`);
     classes.update();
     matrix.update();
   });
@@ -90,10 +96,20 @@ export function overviewView(store, styles) {
     el("section", { class: "panel judged", "aria-label": "Classes" }, classes.node, matrix.node), source);
 }
 
+const METHOD = "Intervals are of 95\u00a0%: Wilson’s for shares and, carried over, for F1; "
+  + "those of the classes, combined, for macro F1.";
+
+function fidelityText(fidelity) {
+  if (!fidelity) return "";
+  return ` The boxes alone give the estimator’s answer on ${fidelity} of its training rows; `
+    + "figures here are of the boxes.";
+}
+
 function bigFigure(name, meaning) {
   const bar = meter("big");
   const interval = el("span", { class: "interval" });
-  const node = el("div", { class: "bigfigure" }, el("span", { class: "name", title: meaning }, name), bar.node, interval);
+  const title = el("span", { class: "name", title: meaning }, name);
+  const node = el("div", { class: "bigfigure" }, title, bar.node, interval);
   function set(share, range, was) {
     bar.set(share, range, was);
     say(interval, range ? `${formatShare(range[0])} – ${formatShare(range[1])}` : "");
@@ -102,24 +118,27 @@ function bigFigure(name, meaning) {
 }
 
 function classTable(store, styles) {
-  const lines = store.classes.map(({ shown }, label) => {
+  const lines = store.classes.map((_, label) => {
     const rows = el("td", { class: "number" });
     const meters = { precision: meter(), recall: meter(), f1: meter() };
-    const node = el("tr", {}, el("th", { scope: "row" }, mark(label, styles), el("span", { class: "label" }, shown)), rows,
+    const node = el("tr", {}, el("th", { scope: "row" }, classTag(label, store.classes, styles)), rows,
       Object.values(meters).map((one) => el("td", {}, one.node)));
     return { node, rows, meters };
   });
-  const head = ["Class", "Rows", "Precision", "Recall", "F1"];
+  const head = ["Class", "Rows", "Precision", "Recall", "F1"].map((name) => (
+    el("th", { scope: "col", class: name === "Rows" ? "number" : null }, name)));
   const node = el("div", { class: "classes" },
     el("div", { class: "scroll" }, el("table", {},
-      el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: name === "Rows" ? "number" : null }, name)))),
+      el("thead", {}, el("tr", {}, head)),
       el("tbody", {}, lines.map((line) => line.node)))));
   function update() {
     lines.forEach(({ rows, meters }, label) => {
       const now = store.figures.classes[label];
       const before = store.originalFigures.classes[label];
       say(rows, formatCount(now.rows));
-      for (const [key, one] of Object.entries(meters)) one.set(now[key], now[`${key}Interval`], store.edited ? before[key] : NaN);
+      for (const [key, one] of Object.entries(meters)) {
+        one.set(now[key], now[`${key}Interval`], store.edited ? before[key] : NaN);
+      }
     });
   }
   return { node, update };
@@ -127,16 +146,17 @@ function classTable(store, styles) {
 
 function confusion(store, styles) {
   const n = store.classes.length;
-  const names = [...store.classes.map((one) => one.shown), "no answer"];
-  const open = store.original.fallback < 0;
-  const columns = names.slice(0, open ? n + 1 : n);
+  const labels = store.classes.map((_, label) => label);
+  const columns = store.original.fallback < 0 ? [...labels, -1] : labels;
+  const head = (label, scope) => {
+    const title = label < 0 ? null : store.classes[label].shown;
+    return el("th", { scope, title }, classTag(label, store.classes, styles));
+  };
   const cells = store.classes.map(() => columns.map(() => el("td", { class: "number" })));
   const table = el("table", { class: n > 6 ? "matrix many" : "matrix" },
     el("caption", {}, "Rows by true class (down) and answer (across)"),
-    el("thead", {}, el("tr", {}, el("td", {}), columns.map((name, label) => (
-      el("th", { scope: "col", title: name }, mark(label < n ? label : -1, styles), el("span", { class: "label" }, name)))))),
-    el("tbody", {}, cells.map((line, label) => (
-      el("tr", {}, el("th", { scope: "row", title: names[label] }, mark(label, styles), el("span", { class: "label" }, names[label])), line)))));
+    el("thead", {}, el("tr", {}, el("td", {}), columns.map((label) => head(label, "col")))),
+    el("tbody", {}, cells.map((line, label) => el("tr", {}, head(label, "row"), line))));
   function update() {
     const { matrix, classes } = store.figures;
     cells.forEach((line, truth) => line.forEach((cell, answer) => {

@@ -50,7 +50,8 @@ export function stylesOf(model, nClasses) {
   const styles = [];
   [...boxed, ...bare].forEach((label, place) => {
     const greys = GREYS[theme];
-    const colour = place < boxed.length ? colours[place % colours.length] : greys[(place - boxed.length) % greys.length];
+    const bareColour = greys[(place - boxed.length + greys.length) % greys.length];
+    const colour = place < boxed.length ? colours[place % colours.length] : bareColour;
     styles[label] = { colour, shape: SHAPES[place % SHAPES.length] };
   });
   return styles;

@@ -3,7 +3,7 @@
 import { el, put, svg } from "./dom.js";
 import { restricted } from "./model.js";
 import { formatCount, roughly } from "./numbers.js";
-import { panelHead } from "./parts.js";
+import { panelHead, shorten } from "./parts.js";
 import { Axis } from "./table.js";
 
 const LINES = 600;
@@ -14,11 +14,13 @@ const LEAST = 84;
 
 export function parallelView(store, styles) {
   const canvas = el("canvas", { class: "lines", "aria-hidden": "true" });
-  const picture = svg("svg", { class: "parallel", role: "img", "aria-label": "Parallel coordinates of the features that boxes restrict" });
+  const picture = svg("svg", { class: "parallel", role: "img", "aria-label": "Parallel coordinates" });
   const inner = el("div", { class: "wide" }, canvas, picture);
-  const frame = el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Parallel coordinates, scrolls sideways" }, inner);
+  const spoken = "Parallel coordinates of the features that boxes restrict; scrolls sideways";
+  const frame = el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": spoken }, inner);
   const rows = evenly(store.rows, LINES);
-  const hint = `${rows.length < store.rows ? `${rows.length} of ${formatCount(store.rows)} rows` : "Every row"} as a line; the band is what the box in focus admits. Click a line to ask why.`;
+  const drawn = rows.length < store.rows ? `${rows.length} of ${formatCount(store.rows)} rows` : "Every row";
+  const hint = `${drawn} as a line; the band is what the box in focus admits. Click a line to ask why.`;
   const node = el("section", { class: "panel parallels", "aria-label": "Parallel coordinates" },
     panelHead("Parallel coordinates", hint), frame);
   const axesNode = svg("g");
@@ -76,14 +78,17 @@ export function parallelView(store, styles) {
       const [low, high] = store.ranges[feature];
       const x = at(place);
       const side = place === 0 ? "start" : place < axes.length - 1 ? "middle" : "end";
-      const name = shown.length > room ? `${shown.slice(0, Math.max(1, room - 1))}…` : shown;
+      const across = { start: 2, end: whole - 2, middle: x }[side];
+      const height = TOP - (rowsOfNames === 1 || place % 2 ? 20 : 34);
       const ends = categories
-        ? categories.map((one, position) => svg("text", { class: "tick", x: x + 5, y: y(feature, position) + 3.5 }, one.shown.length > 9 ? `${one.shown.slice(0, 8)}…` : one.shown))
-        : [svg("text", { class: "tick middle", x, y: HEIGHT - BOTTOM + 15 }, roughly(low)), svg("text", { class: "tick middle", x, y: TOP - 6 }, roughly(high))];
+        ? categories.map((one, position) => (
+          svg("text", { class: "tick", x: x + 5, y: y(feature, position) + 3.5 }, shorten(one.shown, 9))))
+        : [[low, HEIGHT - BOTTOM + 15], [high, TOP - 6]].map(([end, height]) => (
+          svg("text", { class: "tick middle", x, y: height }, roughly(end))));
       return [
         svg("line", { class: "axis", x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM }),
-        svg("text", { class: `axis-name ${side}`, x: { start: 2, end: whole - 2, middle: x }[side], y: TOP - (rowsOfNames === 1 || place % 2 ? 20 : 34) },
-          name, svg("title", {}, shown)),
+        svg("text", { class: `axis-name ${side}`, x: across, y: height },
+          shorten(shown, room), svg("title", {}, shown)),
         ...ends,
       ];
     }));
@@ -127,8 +132,9 @@ export function parallelView(store, styles) {
 
   let used = "";
   store.follow((topics) => {
-    const now = String(store.model.boxes.flatMap(restricted).sort((a, b) => a - b).filter((one, place, all) => one !== all[place - 1]));
-    const fresh = ["start", "spread", "theme"].some((topic) => topics.has(topic)) || (now !== used && !store.state.dragging);
+    const now = String([...new Set(store.model.boxes.flatMap(restricted))].sort((a, b) => a - b));
+    const asked = ["start", "spread", "theme"].some((topic) => topics.has(topic));
+    const fresh = asked || (now !== used && !store.state.dragging);
     if (fresh) {
       used = now;
       spread();

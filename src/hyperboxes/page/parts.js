@@ -52,6 +52,16 @@ export function meter(kind = "") {
   return { node, set };
 }
 
+/** Make the name of a class with its mark. */
+export function classTag(label, classes, styles) {
+  return [mark(label, styles), el("span", { class: "label" }, label < 0 ? "no answer" : classes[label].shown)];
+}
+
+/** Cut a text to so many characters. */
+export function shorten(text, most) {
+  return text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text;
+}
+
 /** Give a text that may also be broken after a dot or an underscore. */
 export function breakable(text) {
   return text.split(/(?<=[._/])/).flatMap((part, place) => (place ? [el("wbr"), part] : [part]));

@@ -1,25 +1,30 @@
 // One row: why it got its class, and the smallest change that would alter that.
 
-import { button, el, put, say } from "./dom.js";
+import { button, el } from "./dom.js";
 import { explain } from "./explain.js";
 import { restricted } from "./model.js";
 import { formatNumber, nextAfter, roughly } from "./numbers.js";
 import { choice, mark, panelHead } from "./parts.js";
 import { conditionText } from "./text.js";
 
+const DISTANCE = "The largest single change, in standard deviations of each feature; a category counts as one.";
+
 export function rowView(store, styles) {
   const number = el("input", {
-    type: "text", inputmode: "numeric", class: "row-number", "aria-label": "Number of the row to explain", placeholder: "row", autocomplete: "off",
+    type: "text", inputmode: "numeric", class: "row-number", placeholder: "row", autocomplete: "off",
+    "aria-label": "Number of the row to explain",
     onchange: () => {
       const row = store.ids.indexOf(Number(number.value));
-      const found = number.value.trim() !== "" && row >= 0;
-      number.setCustomValidity(found || number.value.trim() === "" ? "" : store.sampled ? "This row is not among those drawn into the page." : "There is no such row.");
-      if (found) store.selectRow(row);
-      else number.reportValidity();
+      if (number.value.trim() === "") return;
+      const absent = store.sampled ? "This row is not among those drawn into the page." : "There is no such row.";
+      number.setCustomValidity(row < 0 ? absent : "");
+      if (number.reportValidity()) store.selectRow(row);
     },
     oninput: () => number.setCustomValidity(""),
   });
-  const random = button("Show a row that gets the wrong answer", { text: "next error", onclick: () => nextError(store) });
+  const error = button("Show a row that gets the wrong answer", {
+    text: "next error", onclick: () => nextError(store),
+  });
   const empty = el("div", { class: "empty" },
     el("p", {}, "Click a point or a line, choose a typical row on a card, or type a row number."),
     el("p", {}, "Then change its values to see what the model would say."));
@@ -29,17 +34,16 @@ export function rowView(store, styles) {
   const fields = el("div", { class: "fields" });
   const full = el("div", { class: "row-body" }, verdict, reasons, change, el("h3", {}, "Its values"), fields);
   const node = el("section", { class: "panel row", "aria-label": "Why this row" },
-    panelHead("Why this row?", null, number, random), empty, full);
+    panelHead("Why this row?", null, number, error), empty, full);
   let inputs = new Map();
-  let shownFor = "";
+  let shownFor = null;
 
   function build() {
     // Features that a box restricts: the others cannot matter.
-    const used = new Set(store.model.boxes.flatMap(restricted));
-    const wanted = String([...used].sort((a, b) => a - b));
-    if (wanted === shownFor) return;
-    shownFor = wanted;
-    inputs = new Map(wanted === "" ? [] : wanted.split(",").map(Number).map((feature) => [feature, field(store, feature)]));
+    const used = [...new Set(store.model.boxes.flatMap(restricted))].sort((a, b) => a - b);
+    if (String(used) === shownFor) return;
+    shownFor = String(used);
+    inputs = new Map(used.map((feature) => [feature, field(store, feature)]));
     fields.replaceChildren(...[...inputs.values()].map((one) => one.node));
     if (!inputs.size) fields.append(el("p", { class: "note" }, "No box restricts a feature."));
   }
@@ -56,14 +60,17 @@ export function rowView(store, styles) {
     const typed = row === null || cells.some((cell, feature) => !Object.is(cell, store.columns[feature][row]));
     const truth = typed ? null : store.truth[row];
     const name = (label) => (label < 0 ? "no answer" : store.classes[label].shown);
-    const by = found.box < 0 ? "because no box contains it" : found.held < 0 ? `because box ${found.box} is the nearest` : `because it lies in box ${found.box}`;
-    verdict.replaceChildren(mark(found.prediction, styles()), el("strong", {}, name(found.prediction)), ` ${by}.`,
-      truth === null ? el("span", { class: "truth" }, " Changed by hand.")
-        : el("span", { class: `truth ${truth === found.prediction ? "right" : "wrong"}` }, truth === found.prediction ? " Right." : ` Wrong: it is ${name(truth)}.`));
+    const right = truth === found.prediction;
+    const judged = truth === null ? " Changed by hand." : right ? " Right." : ` Wrong: it is ${name(truth)}.`;
+    const tone = truth === null ? "" : right ? "right" : "wrong";
+    verdict.replaceChildren(
+      mark(found.prediction, styles()), el("strong", {}, name(found.prediction)), reasonText(found),
+      el("span", { class: `truth ${tone}` }, judged));
     const box = store.model.boxes[found.box];
-    reasons.replaceChildren(...found.conditions.map(({ feature, holds }) => el("li", { class: holds ? "holds" : "fails" },
-      el("span", { class: "asked" }, conditionText(box, feature, store.features)),
-      el("span", { class: "has" }, `has ${cellText(store, feature, cells[feature])}`))));
+    reasons.replaceChildren(...found.conditions.map(({ feature, holds }) => (
+      el("li", { class: holds ? "holds" : "fails" },
+        el("span", { class: "asked" }, conditionText(box, feature, store.features)),
+        el("span", { class: "has" }, `has ${cellText(store, feature, cells[feature])}`)))));
     showChange(found, name, cells);
     for (const [feature, one] of inputs) one.update(cells[feature], row === null ? NaN : store.columns[feature][row]);
   });
@@ -87,13 +94,18 @@ export function rowView(store, styles) {
         for (const [feature, cell] of way.cells) next[feature] = cell;
         store.tryCells(next);
       }, "data-do": "try" }),
-      el("span", { class: "note", title: "The largest single change, in standard deviations of each feature; a category counts as one." }, ` distance ${roughly(way.distance)}`));
+      el("span", { class: "note", title: DISTANCE }, ` distance ${roughly(way.distance)}`));
   }
   return node;
 }
 
+function reasonText({ box, held }) {
+  if (box < 0) return " because no box contains it.";
+  return held < 0 ? ` because box ${box} is the nearest.` : ` because it lies in box ${box}.`;
+}
+
 /** Write a cell: a number to the last digit, a category by its name. */
-export function cellText(store, feature, cell) {
+function cellText(store, feature, cell) {
   const { categories } = store.features[feature];
   if (Number.isNaN(cell)) return "missing";
   if (!categories) return formatNumber(cell);
@@ -116,8 +128,10 @@ function field(store, feature) {
   };
   let input;
   if (categories) {
-    const options = [...categories.map((category, place) => [place, category.shown]), [-1, "unknown"], [-2, "missing"]];
-    input = choice(shown, options, { value: 0, onchange: (place) => change(place === -2 ? NaN : place) });
+    const known = categories.map((category, place) => [place, category.shown]);
+    input = choice(shown, [...known, [-1, "unknown"], [-2, "missing"]], {
+      value: 0, onchange: (place) => change(place === -2 ? NaN : place),
+    });
   } else {
     input = el("input", {
       type: "text", inputmode: "decimal", "aria-label": shown, placeholder: "missing", autocomplete: "off",

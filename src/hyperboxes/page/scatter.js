@@ -5,7 +5,7 @@ import { boundOf, makeEdge, speakEdge } from "./edits.js";
 import { restricted } from "./model.js";
 import { formatNumber, roughly } from "./numbers.js";
 import { ink } from "./palette.js";
-import { choice, mark, panelHead } from "./parts.js";
+import { choice, classTag, panelHead, shorten } from "./parts.js";
 import { Board, rgb, stamp } from "./sprites.js";
 import { Axis } from "./table.js";
 
@@ -23,11 +23,12 @@ export function scatterView(store, styles) {
     value: pair[axis], onchange: (feature) => { pair[axis] = feature; store.tell("pair"); }, "data-axis": axis,
   });
   const legend = el("div", { class: "legend" },
-    store.classes.map((one, label) => el("span", { class: "key" }, mark(label, styles()), el("span", { class: "label" }, one.shown))),
-    el("span", { class: "key" }, el("span", { class: "mark hollow", "aria-hidden": "true" }), "hollow: wrong answer"),
-    el("span", { class: "key" }, el("span", { class: "dash", "aria-hidden": "true" }), "dashed: restricts other features too"));
+    store.classes.map((_, label) => el("span", { class: "key" }, classTag(label, store.classes, styles()))),
+    [["mark hollow", "hollow: wrong answer"], ["dash", "dashed: restricts other features too"]].map(([look, text]) => (
+      el("span", { class: "key" }, el("span", { class: look, "aria-hidden": "true" }), text))));
   const node = el("section", { class: "panel scatter", "aria-label": "Two features" },
-    panelHead("Two features", "Select a box to drag its edges; click a point to ask why.", pick(0), el("span", { class: "by" }, "by"), pick(1)),
+    panelHead("Two features", "Select a box to drag its edges; click a point to ask why.",
+      pick(0), el("span", { class: "by" }, "by"), pick(1)),
     stage, legend);
 
   let size = [600, 420];
@@ -63,17 +64,20 @@ export function scatterView(store, styles) {
     board.clear(Math.round(size[0] * ratio), Math.round(size[1] * ratio), rgb(ink("panel")));
     if (!looks) {
       const radius = (store.rows <= 400 ? 4.2 : store.rows <= 2500 ? 3.2 : store.rows <= 8000 ? 2.2 : 1.7) * ratio;
-      looks = styles().map(({ colour, shape }) => ({ colour: rgb(colour), full: stamp(shape, radius, false), hollow: stamp(shape, radius, true) }));
+      looks = styles().map(({ colour, shape }) => (
+        { colour: rgb(colour), full: stamp(shape, radius, false), hollow: stamp(shape, radius, true) }));
     }
     const inside = store.state.box === null ? null : store.judge.contains(store.boxOf(store.state.box));
     const strength = store.rows <= 400 ? 0.85 : store.rows <= 2500 ? 0.7 : 0.45;
     for (const wrong of [false, true]) {
       for (let row = 0; row < store.rows; row += 1) {
-        const answer = store.answers[store.result.decided[row] < 0 ? store.answers.length - 1 : store.result.decided[row]];
+        const answer = store.answers.at(store.result.decided[row]);
         if ((answer !== store.truth[row]) !== wrong || !(places.x[row] >= 0) || !(places.y[row] >= 0)) continue;
         const look = looks[store.truth[row]];
         const faint = inside && !inside[row] ? 0.22 : 1;
-        board.put(wrong ? look.hollow : look.full, places.x[row] * ratio, places.y[row] * ratio, look.colour, (wrong ? 0.95 : strength) * faint);
+        const alpha = (wrong ? 0.95 : strength) * faint;
+        const sprite = wrong ? look.hollow : look.full;
+        board.put(sprite, places.x[row] * ratio, places.y[row] * ratio, look.colour, alpha);
       }
     }
     board.show();
@@ -83,8 +87,8 @@ export function scatterView(store, styles) {
     const left = new Set(drawn.keys());
     const taken = [];
     // A box that leaves both features open spans the picture and tells nothing, unless it is asked for.
-    const telling = (box) => box.id === store.focus || pair.some((feature) => box.bounds.has(feature) || box.sets.has(feature));
-    const shown = store.model.boxes.filter(telling);
+    const telling = (box) => pair.some((feature) => box.bounds.has(feature) || box.sets.has(feature));
+    const shown = store.model.boxes.filter((box) => box.id === store.focus || telling(box));
     picture.style.setProperty("--tint", Math.min(0.06, 0.3 / Math.max(1, shown.length)).toFixed(3));
     for (const box of shown) {
       if (!drawn.has(box.id)) {
@@ -150,7 +154,9 @@ export function scatterView(store, styles) {
     const decided = store.result.decided[row];
     const answer = store.answers.at(decided);
     const by = decided < 0 ? "no box" : `box ${decided}`;
-    say(tip, `row ${formatNumber(store.ids[row])}: ${store.classes[store.truth[row]].shown}; answered ${answer < 0 ? "nothing" : store.classes[answer].shown} by ${by}`);
+    const truth = store.classes[store.truth[row]].shown;
+    const said = answer < 0 ? "nothing" : store.classes[answer].shown;
+    say(tip, `row ${formatNumber(store.ids[row])}: ${truth}; answered ${said} by ${by}`);
     const right = places.x[row] > size[0] * 0.55;
     tip.style.left = right ? "" : `${places.x[row] + 12}px`;
     tip.style.right = right ? `${size[0] - places.x[row] + 12}px` : "";
@@ -180,7 +186,8 @@ function firstPair(store) {
 
 /** Map two features onto the picture. A category has a place of its own, and its points are strewn in it. */
 function planeOf(store, pair, [width, height]) {
-  const axes = pair.map((feature) => new Axis(store.ranges[feature], store.features[feature].categories ? 0.02 : 0.05));
+  const room = (feature) => (store.features[feature].categories ? 0.02 : 0.05);
+  const axes = pair.map((feature) => new Axis(store.ranges[feature], room(feature)));
   const limits = axes.map(({ low, high }) => [low, high]);
   const frame = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
   const [across, down] = [frame.right - frame.left, frame.bottom - frame.top];
@@ -206,7 +213,8 @@ function niceTicks([low, high], most) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((unit) => unit * power).find((unit) => unit >= rough);
   const first = Math.ceil(low / step);
-  return Array.from({ length: Math.max(0, Math.min(20, Math.floor(high / step) - first + 1)) }, (_, place) => (first + place) * step);
+  const length = Math.max(0, Math.min(20, Math.floor(high / step) - first + 1));
+  return Array.from({ length }, (_, place) => (first + place) * step);
 }
 
 function axisMarks(store, { frame, limits, atX, atY }, pair) {
@@ -218,7 +226,8 @@ function axisMarks(store, { frame, limits, atX, atY }, pair) {
     for (const tick of ticks) {
       const at = axis ? atY(tick) : atX(tick);
       if (!Number.isFinite(at)) continue;
-      const text = categories ? clipped(categories[tick].shown, axis ? 6 : Math.floor(room / ticks.length / 6.5)) : roughly(tick);
+      const most = axis ? 6 : Math.floor(room / ticks.length / 6.5);
+      const text = categories ? shorten(categories[tick].shown, most) : roughly(tick);
       marks.push(axis
         ? svg("line", { class: "grid", x1: frame.left, x2: frame.right, y1: at, y2: at })
         : svg("line", { class: "grid", y1: frame.top, y2: frame.bottom, x1: at, x2: at }));
@@ -233,13 +242,12 @@ function axisMarks(store, { frame, limits, atX, atY }, pair) {
   return marks;
 }
 
-const clipped = (text, most) => (text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text);
-
 /** List what a box admits of a feature as intervals on the axis. */
 function spans(store, box, feature, [low, high]) {
   const flags = box.sets.get(feature);
   if (flags) {
-    return flags.flatMap((yes, place) => (yes ? [{ from: place - 0.42, to: place + 0.42, closed: [true, true] }] : []));
+    const cell = (place) => ({ from: place - 0.42, to: place + 0.42, closed: [true, true] });
+    return flags.flatMap((yes, place) => (yes ? [cell(place)] : []));
   }
   const [from, to] = box.bounds.get(feature) ?? [-Infinity, Infinity];
   return [{ from: Math.max(from, low), to: Math.min(to, high), closed: [from >= low, to <= high] }];
@@ -260,7 +268,8 @@ function boxShape(store, id) {
     for (const h of across) {
       for (const v of down) {
         if (h.from > h.to || v.from > v.to) continue;
-        const [x0, x1, y0, y1] = [plane.atX(h.from), plane.atX(h.to), plane.atY(v.to), plane.atY(v.from)].map((at) => Math.round(at * 10) / 10);
+        const ends = [plane.atX(h.from), plane.atX(h.to), plane.atY(v.to), plane.atY(v.from)];
+        const [x0, x1, y0, y1] = ends.map((at) => Math.round(at * 10) / 10);
         area += `M${x0} ${y0}H${x1}V${y1}H${x0}Z`;
         if (h.closed[0]) sides += `M${x0} ${y0}V${y1}`;
         if (h.closed[1]) sides += `M${x1} ${y0}V${y1}`;
@@ -279,7 +288,8 @@ function boxShape(store, id) {
     if (corner) {
       const wide = 7 + 7 * String(place).length;
       // Numbers of boxes that share a corner stand side by side.
-      const clash = () => taken.find(([x, y, width]) => Math.abs(y - corner[1]) < 15 && x < corner[0] + wide && corner[0] < x + width);
+      const clash = () => taken.find(([x, y, width]) => (
+        Math.abs(y - corner[1]) < 15 && x < corner[0] + wide && corner[0] < x + width));
       for (let other = clash(); other; other = clash()) corner[0] = other[0] + other[2] + 1;
       taken.push([corner[0], corner[1], wide]);
       say(number, String(place));
@@ -298,7 +308,9 @@ function edgeHandles(store, parent, plane, pair, picture) {
   const made = [0, 1].flatMap((axis) => ["lower", "upper"].map((side) => {
     const hit = svg("line", { class: "hit" });
     const grip = svg("rect", { class: "grip", rx: 2 });
-    const node = svg("g", { class: `edge ${axis ? "vertical" : "horizontal"}`, tabindex: 0, "data-side": side, "data-axis": axis }, svg("title"), hit, grip);
+    const node = svg("g", {
+      class: `edge ${axis ? "vertical" : "horizontal"}`, tabindex: 0, "data-side": side, "data-axis": axis,
+    }, svg("title"), hit, grip);
     const at = (event) => {
       const frame = picture.getBoundingClientRect();
       return axis ? event.clientY - frame.top : event.clientX - frame.left;

@@ -8,7 +8,8 @@ import { distinct, rangeOf } from "./table.js";
 
 export class Store {
   constructor(payload, columns) {
-    const parsed = Object.fromEntries(Object.entries(payload.model.members).map(([key, text]) => [key, JSON.parse(text)]));
+    const members = Object.entries(payload.model.members);
+    const parsed = Object.fromEntries(members.map(([key, text]) => [key, JSON.parse(text)]));
     this.payload = payload;
     this.features = payload.features;
     this.classes = payload.classes;
@@ -160,7 +161,7 @@ export class Store {
   rowsText() {
     const kinds = { "held out": "held-out", training: "training", given: "given" };
     const kind = kinds[this.payload.kind];
-    if (this.sampled && this.edited) return `sample of ${formatCount(this.rows)} of ${formatCount(this.payload.rows.total)} ${kind} rows`;
-    return `${formatCount(this.payload.rows.total)} ${kind} rows`;
+    const all = `${formatCount(this.payload.rows.total)} ${kind} rows`;
+    return this.sampled && this.edited ? `sample of ${formatCount(this.rows)} of ${all}` : all;
   }
 }

@@ -49,7 +49,8 @@ const DIALECTS = {
 /** Write a model as one CASE expression; throws with the reason where SQL cannot be exact. */
 export function toSql(model, features, classes, dialect) {
   if (model.uncovered === "nearest") {
-    throw new Error("Rows in no box get the class of the nearest box, which this page does not write as SQL. Save the model and use hyperboxes sql, or fit with uncovered=\"default\".");
+    throw new Error("Rows in no box get the class of the nearest box, which this page does not write as SQL: "
+      + "save the model and use hyperboxes sql.");
   }
   const syntax = DIALECTS[dialect];
   checkDistinct(features.map((feature) => (syntax.folds ? feature.folded : feature.name)));
@@ -75,8 +76,9 @@ function sqlCondition(box, feature, { name, categories }, syntax) {
   const admitted = categories.filter((_, place) => flags[place]);
   const every = (kind) => admitted.every((category) => category.kind === kind);
   const within = (cell, items) => [`${cell} IN (${items.join(", ")})`];
-  if (every("bool")) return within(column, admitted.map((category) => sqlValue(category, syntax)));
-  if (every("text")) return within(`CAST(${column} AS ${syntax.text})`, admitted.map((category) => sqlText(category.value, syntax)));
+  const values = () => admitted.map((category) => sqlValue(category, syntax));
+  if (every("bool")) return within(column, values());
+  if (every("text")) return within(`CAST(${column} AS ${syntax.text})`, values());
   if (admitted.some((category) => category.kind === "text")) {
     throw new Error(`The categories of ${name} mix text and numbers, which no column of a database holds.`);
   }
@@ -128,7 +130,8 @@ function checkText(value) {
 export function toPython(model, features, classes) {
   const lines = ["from hyperboxes import Boxes", "", "boxes = Boxes.from_rules(", "    ["];
   for (const box of model.boxes) {
-    const asked = restricted(box).map((feature) => `${features[feature].python}: ${pythonCondition(box, feature, features)}`);
+    const asked = restricted(box).map((feature) => (
+      `${features[feature].python}: ${pythonCondition(box, feature, features)}`));
     lines.push(`        ({${asked.join(", ")}}, ${classes[box.label].python}),`);
   }
   lines.push("    ],", `    default=${model.fallback < 0 ? "None" : classes[model.fallback].python},`);
@@ -164,5 +167,6 @@ function pythonCondition(box, feature, features) {
 export function sizeText(model, features) {
   const conditions = model.boxes.reduce((sum, box) => sum + nConditions(box), 0);
   const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : noun.endsWith("x") ? "es" : "s"}`;
-  return `${plural(model.boxes.length, "box")} · ${plural(conditions, "condition")} · ${plural(features.length, "feature")}`;
+  const sizes = [[model.boxes.length, "box"], [conditions, "condition"], [features.length, "feature"]];
+  return sizes.map(([count, noun]) => plural(count, noun)).join(" · ");
 }
