@@ -4,8 +4,8 @@ The table is a Parquet file, read through DuckDB. A search learns a few boxes fr
 returns the rows in them, and somebody looks at forty of these and says which are right: here the known cover
 type does. Then the search goes on with what was marked. Precision and recall are those of all rows returned.
 
-The 100 rows most like the marked ones are those to begin with. At last the file is written anew in an order in
-which DuckDB can pass over most of it.
+The 100 rows most like the marked ones are those to begin with. At last the file is written anew, in an order
+in which DuckDB can pass over most of it.
 
 With HYPERBOXES_DATA naming the folder of covtype.parquet it searches that, else a small made table.
 """
