@@ -4,6 +4,9 @@ The table is a Parquet file, read through DuckDB. A search learns a few boxes fr
 returns the rows in them, and somebody looks at forty of these and says which are right: here the known cover
 type does. Then the search goes on with what was marked. Precision and recall are those of all rows returned.
 
+The 100 rows most like the marked ones are those to begin with. At last the file is written anew, in an order
+in which DuckDB can pass over most of it.
+
 With HYPERBOXES_DATA naming the folder of covtype.parquet it searches that, else a small made table.
 """
 
@@ -63,6 +66,8 @@ with tempfile.TemporaryDirectory() as folder:
         )
         report(turn, found, truth)
 
+    best = found.nearest(100)
+    print(f"Of the 100 unmarked rows most like the marked ones, {truth[list(best)].mean():.0%} are right.")
     print("", rules.to_text(found.boxes), "", sep="\n")
     print("Before sorting.", found.plan())
     copy = found.sorted_copy(Path(folder) / "sorted.parquet")

@@ -125,6 +125,7 @@ def duckdb_table(n_rows: int) -> Iterator[Any]:
     import duckdb
 
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
         connection.execute("SET threads = 1")  # the same rows in the same order
         made = cells("CAST(i AS DOUBLE)", "DOUBLE", "floor({})")
         path = Path(folder) / "points.parquet"
