@@ -86,6 +86,22 @@ def test_the_others_are_measured(misbehaved):
     assert [misbehaved["good", seed][0] for seed in range(3)] == ["ok"] * 3
 
 
+def test_what_was_given_up_stays_so_when_a_run_goes_on(tmp_path):
+    path, cells = tmp_path / "r.jsonl", cells_of("spinning", 0.4, seeds=(0, 1, 2))
+    run(path, cells[:1])
+    records = run(path, cells[1:])
+    told = f"not tried: spinning on {DATA}, class True, seed 0 took more than 0.4 s"
+    assert [said(records)["spinning", seed] for seed in (1, 2)] == [("timeout", told)] * 2
+
+
+def test_what_was_given_up_is_tried_again_if_asked(tmp_path):
+    path, cells = tmp_path / "r.jsonl", cells_of("good", 0.4, seeds=(0, 1))
+    ended = record(cells[0][0], "timeout", limit=0.4, message="no answer")
+    with open_store(path) as store:
+        store.add(ended)
+    assert [one["status"] for one in finished(run(path, cells)).values()] == ["ok", "ok"]
+
+
 def test_a_changed_package_stops_the_run(tmp_path):
     def changed():
         raise ValueError("has changed")

@@ -14,6 +14,7 @@ from .plan import BY_FEATURES, BY_ROWS, CUT, DATASETS, DEFAULT_SIZE, SIZES
 from .protocol import PLANTED
 from .published import published
 from .results import CLOCKS, CONFIDENCE, Estimate, Results, title_of
+from .runner import NOT_TRIED
 from .tables import Table, number, seconds, signed
 
 #: Which published method a model of ours stands beside.
@@ -335,7 +336,7 @@ def failures(results: Results) -> Table:
         for record in group:
             if record["status"] != "ok":
                 message = record["message"]
-                if message.startswith("not tried"):
+                if message.startswith(NOT_TRIED):
                     message = f"not tried after another class or seed took more than {record['limit']:g} s"
                 key = (data, title_of(one), message)
                 grouped[key] = grouped.get(key, 0) + 1
