@@ -174,10 +174,10 @@ if __name__ == "__main__":
 """
 
 
-def start(program, *arguments):
+def start(program, *arguments, **options):
     command = [sys.executable, str(program), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment, **options)
 
 
 def lines_of(path):
@@ -205,6 +205,23 @@ def test_killed_at_ten_random_moments_it_ends_with_the_same_content(tmp_path):
     records = read_records(killed)
     assert without_clock(records) == without_clock(read_records(whole))
     assert len(records) == 1 + 4 * 2 * 6
+
+
+def test_interrupted_at_the_keyboard_it_says_how_to_go_on(tmp_path):
+    words = ["reproduce", "--data", "iris", "--model", "boosting", "--output", str(tmp_path)]
+    program = tmp_path / "program.py"
+    program.write_text("from hyperboxes.cli import main\n\nif __name__ == '__main__':\n    main()\n")
+    with (tmp_path / "log").open("wb") as log:
+        process = start(program, *words, stderr=log, start_new_session=True)
+        results, deadline = tmp_path / "results.jsonl", time.monotonic() + 100
+        while lines_of(results) < 4 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) != 0
+    told = (tmp_path / "log").read_text()
+    assert "stopped; " in told
+    assert "Traceback" not in told
+    assert len(read_records(results)) >= 4
 
 
 NOTING = """

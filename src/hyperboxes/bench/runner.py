@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import warnings
@@ -279,6 +280,7 @@ def serve(pipe: Connection, model: Model, folder: str | None) -> None:
     """Measure the cells that come through a pipe."""
     from .protocol import load_split, measure, warm_up
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the runner, which ends its workers
     budget = Budget()
     warnings.simplefilter("ignore")
     warm = False
