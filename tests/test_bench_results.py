@@ -235,6 +235,13 @@ def test_what_is_unknown_is_named(tmp_path, words, told):
     assert told in answer.output
 
 
+def test_without_pandas_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr("hyperboxes.bench.reproduce.find_spec", lambda _: None)
+    answer = CliRunner().invoke(app, ["reproduce", "--output", str(tmp_path)])
+    assert answer.exit_code == 1
+    assert 'pip install "hyperboxes[all]"' in answer.output
+
+
 def test_a_table_with_other_content_is_noted(tmp_path, monkeypatch):
     import pandas as pd
 
