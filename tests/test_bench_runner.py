@@ -86,6 +86,22 @@ def test_the_others_are_measured(misbehaved):
     assert [misbehaved["good", seed][0] for seed in range(3)] == ["ok"] * 3
 
 
+def test_what_was_given_up_stays_so_when_a_run_goes_on(tmp_path):
+    path, cells = tmp_path / "r.jsonl", cells_of("spinning", 0.4, seeds=(0, 1, 2))
+    run(path, cells[:1])
+    records = run(path, cells[1:])
+    told = f"not tried: spinning on {DATA}, class True, seed 0 took more than 0.4 s"
+    assert [said(records)["spinning", seed] for seed in (1, 2)] == [("timeout", told)] * 2
+
+
+def test_what_was_given_up_is_tried_again_if_asked(tmp_path):
+    path, cells = tmp_path / "r.jsonl", cells_of("good", 0.4, seeds=(0, 1))
+    ended = record(cells[0][0], "timeout", limit=0.4, message="no answer")
+    with open_store(path) as store:
+        store.add(ended)
+    assert [one["status"] for one in finished(run(path, cells)).values()] == ["ok", "ok"]
+
+
 def test_a_changed_package_stops_the_run(tmp_path):
     def changed():
         raise ValueError("has changed")
@@ -158,10 +174,10 @@ if __name__ == "__main__":
 """
 
 
-def start(program, *arguments):
+def start(program, *arguments, **options):
     command = [sys.executable, str(program), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment, **options)
 
 
 def lines_of(path):
@@ -189,6 +205,23 @@ def test_killed_at_ten_random_moments_it_ends_with_the_same_content(tmp_path):
     records = read_records(killed)
     assert without_clock(records) == without_clock(read_records(whole))
     assert len(records) == 1 + 4 * 2 * 6
+
+
+def test_interrupted_at_the_keyboard_it_says_how_to_go_on(tmp_path):
+    words = ["reproduce", "--data", "iris", "--model", "boosting", "--output", str(tmp_path)]
+    program = tmp_path / "program.py"
+    program.write_text("from hyperboxes.cli import main\n\nif __name__ == '__main__':\n    main()\n")
+    with (tmp_path / "log").open("wb") as log:
+        process = start(program, *words, stderr=log, start_new_session=True)
+        results, deadline = tmp_path / "results.jsonl", time.monotonic() + 100
+        while lines_of(results) < 4 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=60) != 0
+    told = (tmp_path / "log").read_text()
+    assert "stopped; " in told
+    assert "Traceback" not in told
+    assert len(read_records(results)) >= 4
 
 
 NOTING = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,8 @@ def reproduce(
     say : callable
         Takes lines for a person to read.
     """
+    if find_spec("pandas") is None:
+        raise ImportError('reproducing the paper needs pandas: pip install "hyperboxes[all]"')
     _check_names("data set", data, DATASETS)
     _check_names("model", models, MODELS)
     if workers is not None and workers < 1:

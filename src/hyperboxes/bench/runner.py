@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import warnings
@@ -28,6 +29,8 @@ from .store import Store
 START_LIMIT = 300.0
 #: What a worker says when the time of a cell begins.
 BEGUN = "begun"
+#: How the message of a cell begins that was given up for another.
+NOT_TRIED = "not tried"
 #: A cell may take so many times its limit by the clock.
 PATIENCE = 25.0
 #: Seconds between two looks at the processor time; least share of it, and seconds, to tell work from waiting.
@@ -100,68 +103,110 @@ def run_cells(
     show : callable
         Called with what remains and the record after each cell.
     """
-    queue = deque(cells)
-    given_up: dict[tuple[str, str], str] = {}
-    remaining = Remaining([cell for cell, _ in cells], store.records, workers)
-    team: list[Worker] = []
+    Crew(cells, models, store, run, workers, folder, check, show).work()
 
-    def finish(cell: Cell, limit: float, answer: Record) -> None:
-        record: Record = {"kind": "cell", **vars(cell), "run": run, **answer}
+
+class Crew:
+    """Workers, what they have to do, and what it makes no sense to try; see ``run_cells``."""
+
+    def __init__(
+        self,
+        cells: Sequence[tuple[Cell, float]],
+        models: Mapping[str, Model],
+        store: Store,
+        run: str,
+        size: int,
+        folder: str | None,
+        check: Callable[[], None],
+        show: Callable[[Remaining, Record], None],
+    ) -> None:
+        self.queue = deque(cells)
+        self.models, self.store, self.run, self.size, self.folder = models, store, run, size, folder
+        self.check, self.show = check, show
+        self.remaining = Remaining([cell for cell, _ in cells], store.records, size)
+        self.workers: list[Worker] = []
+        #: Limit that a method has passed on a data set, and the cell in which it did.
+        self.given_up: dict[tuple[str, str], tuple[float, Cell]] = {}
+        for key, record in finished(store.records).items():
+            if key not in self.remaining.left:
+                self._note_if_too_slow(record)
+
+    def work(self) -> None:
+        """Measure all cells."""
+        try:
+            while self.queue or self._busy():
+                self._dismiss()
+                self._hand_out()
+                self._collect()
+        finally:
+            for worker in self.workers:
+                worker.end()
+
+    def _busy(self) -> list[Worker]:
+        return [worker for worker in self.workers if worker.cell is not None]
+
+    def _dismiss(self) -> None:
+        """End idle workers of other models than the next, to make room."""
+        for worker in [worker for worker in self.workers if worker.cell is None]:
+            if not self.queue or self.queue[0][0].model != worker.name:
+                self.workers.remove(worker)
+                worker.end()
+
+    def _hand_out(self) -> None:
+        """Give cells to workers while there are both."""
+        while self.queue:
+            cell, limit = self.queue[0]
+            passed, slow = self.given_up.get((cell.data, cell.method), (0.0, cell))
+            if passed >= limit:
+                self.queue.popleft()
+                message = f"{NOT_TRIED}: {slow} took more than {passed:g} s"
+                self._finish(cell, limit, _failure("timeout", message))
+                continue
+            worker = self._free(cell.model)
+            if worker is None:
+                return
+            self.queue.popleft()
+            worker.begin(cell, limit)
+
+    def _free(self, name: str) -> Worker | None:
+        """Give an idle worker, a new one if there is room; None if all are at work."""
+        for worker in self.workers:
+            if worker.cell is None and worker.name == name:
+                return worker
+        if len(self.workers) == self.size:
+            return None
+        self.check()
+        self.workers.append(Worker(name, self.models[name], self.folder))
+        return self.workers[-1]
+
+    def _collect(self) -> None:
+        """Wait until workers have something to say or have used up their time, and take it down."""
+        busy = self._busy()
+        if not busy:
+            return
+        patience = min(worker.deadline for worker in busy) - time.monotonic()
+        heard = wait([worker.pipe for worker in busy], max(0.0, patience))
+        for worker in busy:
+            if worker.pipe in heard or worker.deadline <= time.monotonic():
+                cell, limit = worker.cell, worker.limit
+                answer = worker.answer()
+                if answer is not None and cell is not None:
+                    self._finish(cell, limit, answer)
+        self.workers = [worker for worker in self.workers if not worker.ended]
+
+    def _finish(self, cell: Cell, limit: float, answer: Record) -> None:
+        record: Record = {"kind": "cell", **vars(cell), "run": self.run, **answer}
         if record["status"] == "timeout":
             record["limit"] = limit
-            given_up.setdefault((cell.data, cell.method), f"{cell} took more than {limit:g} s")
-        store.add(record)
-        remaining.done(record)
-        show(remaining, record)
+        self._note_if_too_slow(record)
+        self.store.add(record)
+        self.remaining.done(record)
+        self.show(self.remaining, record)
 
-    try:
-        while queue or any(worker.cell for worker in team):
-            for worker in [worker for worker in team if worker.cell is None]:
-                if not queue or queue[0][0].model != worker.name:
-                    team.remove(worker)
-                    worker.end()
-            while queue and (free := _free(team, workers, queue[0][0].model)) is not None:
-                cell, limit = queue.popleft()
-                reason = given_up.get((cell.data, cell.method))
-                if reason is not None:
-                    finish(cell, limit, _failure("timeout", f"not tried: {reason}"))
-                    continue
-                if isinstance(free, Worker):
-                    worker = free
-                else:
-                    check()
-                    worker = Worker(cell.model, models[cell.model], folder)
-                    team.append(worker)
-                worker.begin(cell, limit)
-            for worker in _answering(team):
-                served, limit = worker.cell, worker.limit
-                answer = worker.answer()
-                if answer is not None and served is not None:
-                    finish(served, limit, answer)
-                if worker.ended:
-                    team.remove(worker)
-    finally:
-        for worker in team:
-            worker.end()
-
-
-def _free(team: list[Worker], workers: int, name: str) -> Worker | bool | None:
-    """Give an idle worker of the model, True if there is room for a new one, None if all are at work."""
-    for worker in team:
-        if worker.cell is None and worker.name == name:
-            return worker
-    return True if len(team) < workers else None
-
-
-def _answering(team: list[Worker]) -> list[Worker]:
-    """Wait until workers have something to say or have used up their time."""
-    busy = [worker for worker in team if worker.cell is not None]
-    if not busy:
-        return []
-    patience = min(worker.deadline for worker in busy) - time.monotonic()
-    heard = wait([worker.pipe for worker in busy], max(0.0, patience))
-    now = time.monotonic()
-    return [worker for worker in busy if worker.pipe in heard or worker.deadline <= now]
+    def _note_if_too_slow(self, record: Record) -> None:
+        if record["status"] == "timeout" and not record["message"].startswith(NOT_TRIED):
+            cell = Cell.of(record)
+            self.given_up.setdefault((cell.data, cell.method), (record["limit"], cell))
 
 
 class Worker:
@@ -235,6 +280,7 @@ def serve(pipe: Connection, model: Model, folder: str | None) -> None:
     """Measure the cells that come through a pipe."""
     from .protocol import load_split, measure, warm_up
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the runner, which ends its workers
     budget = Budget()
     warnings.simplefilter("ignore")
     warm = False
@@ -333,7 +379,7 @@ class Remaining:
             return
         clock = record["clock"]
         seconds = sum(clock.get(name, 0.0) for name in ("search_seconds", "fit_seconds", "predict_seconds"))
-        if record["status"] == "timeout" and not record["message"].startswith("not tried"):
+        if record["status"] == "timeout" and not record["message"].startswith(NOT_TRIED):
             seconds = record["limit"]
         for key in self._keys(Cell.of(record)):
             self._taken[key][0] += seconds
