@@ -209,7 +209,7 @@ class IntervalsDisplay(OfEstimator):
             if self._has_text:
                 precision = self.summary.precision[box]
                 share = "" if np.isnan(precision) else f"\n{100 * precision:.0f} % right"
-                head = f"{box}: {show_label(label)}\n{self.summary.support[box]:.10g} rows{share}"
+                head = f"box {box}: {show_label(label)}\n{self.summary.support[box]:.10g} rows{share}"
             heads.append(head)
         self.ax_.xaxis.tick_top()
         self.ax_.set_xticks(np.arange(self.boxes.n_boxes) + 0.5, heads, fontsize=8)
