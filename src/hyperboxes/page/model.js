@@ -105,11 +105,16 @@ export class Judge {
     this.nClasses = nClasses;
     this.rows = classes.length;
     this.inside = new WeakMap();
+    this.sizes = new WeakMap();
     this.violated = new WeakMap();
   }
 
   contains(box) {
-    if (!this.inside.has(box)) this.inside.set(box, contains(box, this.columns, this.rows));
+    if (!this.inside.has(box)) {
+      const inside = contains(box, this.columns, this.rows);
+      this.inside.set(box, inside);
+      this.sizes.set(inside, inside.reduce((sum, yes) => sum + yes, 0));
+    }
     return this.inside.get(box);
   }
 
@@ -131,26 +136,29 @@ export class Judge {
     const { rows, nClasses, classes } = this;
     const boxes = model.boxes;
     const held = new Int32Array(rows).fill(-1);
-    const inside = new Float64Array(boxes.length + 1);
-    inside[boxes.length] = rows;
+    // Rows that no box has taken yet, moved together as others leave.
+    const free = Int32Array.from(held, (_, row) => row);
+    let left = rows;
     boxes.forEach((box, place) => {
       const within = this.contains(box);
-      let found = 0;
-      for (let row = 0; row < rows; row += 1) {
-        if (within[row]) {
-          found += 1;
-          if (held[row] < 0) held[row] = place;
+      let kept = 0;
+      for (let k = 0; k < left; k += 1) {
+        const row = free[k];
+        if (within[row]) held[row] = place;
+        else {
+          free[kept] = row;
+          kept += 1;
         }
       }
-      inside[place] = found;
+      left = kept;
     });
+    const inside = [...boxes.map((box) => this.sizes.get(this.contains(box))), left];
     const nearest = model.uncovered === "nearest";
     const decided = nearest ? held.slice() : held;
     const far = nearest ? boxes.map((box) => this.violations(box, model.scale)) : [];
     const counts = new Float64Array((boxes.length + 1) * nClasses);
     for (let row = 0; row < rows; row += 1) {
-      if (held[row] >= 0) inside[boxes.length] -= 1;
-      else if (nearest) decided[row] = smallest(far, row);
+      if (nearest && held[row] < 0) decided[row] = smallest(far, row);
       const place = decided[row] < 0 ? boxes.length : decided[row];
       counts[place * nClasses + classes[row]] += 1;
     }

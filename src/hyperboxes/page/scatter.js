@@ -9,6 +9,9 @@ import { choice, classTag, panelHead, shorten } from "./parts.js";
 import { Board, rgb, stamp } from "./sprites.js";
 import { Axis } from "./table.js";
 
+/** More rows than this are drawn anew at most once in so many milliseconds while an edge is dragged. */
+const FEW = 5000;
+const BEAT = 80;
 const MARGIN = { left: 46, right: 14, top: 26, bottom: 30 };
 
 export function scatterView(store, styles) {
@@ -38,6 +41,14 @@ export function scatterView(store, styles) {
     size = [width, Math.round(Math.min(460, Math.max(300, width * 0.68)))];
     stage.style.height = `${size[1]}px`;
     store.tell("pair");
+  }).observe(stage);
+
+  let inSight = true;
+  let owed = false;
+  let drawnAt = 0;
+  new IntersectionObserver(([entry]) => {
+    inSight = entry.isIntersecting;
+    if (inSight && owed) store.tell("points");
   }).observe(stage);
 
   const axes = svg("g", { class: "axes" });
@@ -121,7 +132,15 @@ export function scatterView(store, styles) {
       looks = null;
       locate();
     }
-    if (fresh || topics.has("model") || topics.has("select")) drawPoints();
+    if (fresh || owed || topics.has("model") || topics.has("select")) {
+      // Out of sight, the points wait; many of them keep to a slower beat than the edge that is dragged.
+      const early = store.state.dragging && store.rows > FEW && performance.now() - drawnAt < BEAT;
+      owed = !fresh && (!inSight || early);
+      if (!owed) {
+        drawPoints();
+        drawnAt = performance.now();
+      }
+    }
     if (fresh || topics.has("model") || topics.has("select") || topics.has("hover")) drawBoxes();
     for (const [id, one] of drawn) {
       one.node.classList.toggle("lit", id === store.focus);
