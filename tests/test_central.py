@@ -74,9 +74,9 @@ def test_database_finds_the_same_rows_at_the_same_distance(engine, postgres):
         matrix = matrix_of(made, columns)[np.argsort(keys)]
         centre = centres(made, matrix)
         types = column_types(connection, "drawn")
-        query = centre.to_sql("drawn", "the key", 2, dialect=engine, types=types)
+        query = centre.to_sql("drawn", "the key", 12, dialect=engine, types=types)
         answer = connection.execute(query).fetchall()
-        found = centre.rank(matrix, 2)
+        found = centre.rank(matrix, 12)
         expected = list(zip(found.row.tolist(), found.box.tolist(), found.distance.tolist(), strict=True))
         assert answer == expected
 
