@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.installed
 
-.PHONY: demo test check bench readme clean
+.PHONY: demo test check bench readme docs clean
 
 demo: $(READY)  ## learn, read, query and draw two models
 	$(BIN)/hyperboxes demo --output demo
@@ -22,11 +22,16 @@ bench: $(READY)  ## speed, as ratios within one run
 	$(BIN)/python benchmarks/predict.py
 	$(BIN)/python benchmarks/speed.py
 
-readme: $(READY)  ## put the figures and the picture of today's demo into the README
+readme: $(READY)  ## put the figures of today into README and pages
 	$(BIN)/python docs/refresh.py
 
+docs: $(READY)  ## build the site into docs/_build/html; any warning fails
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]" -c constraints.txt
+	rm -rf docs/_build docs/generated docs/gallery
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -b html docs docs/_build/html
+
 clean:  ## remove what runs leave behind; .venv stays
-	rm -rf demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf demo build dist docs/_build docs/generated docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt

@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -206,10 +205,11 @@ def accuracy(names: list[str]) -> bool:
     """Print mean F1 over classes and seeds: each class against the rest, 70/30 stratified splits."""
     from joblib import Parallel, delayed
 
+    from hyperboxes.bench.published import published as published_numbers
     from hyperboxes.datasets import load_dataset
 
     held = True
-    published = json.loads(files("hyperboxes.bench").joinpath("published.json").read_text())["figure3"]
+    published = published_numbers()["figure3"]
     print("data      preset    F1     bar   published  boxes  conditions  s/fit  fits")
     for name in names:
         labels = np.unique(load_dataset(name)[1]).tolist()

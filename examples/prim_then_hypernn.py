@@ -1,4 +1,6 @@
-"""Boxes by PRIM, polished by gradient: before and after on rows left out.
+"""
+From PRIM to HyperNN: before and after
+======================================
 
 PRIM is greedy: it peels slice after slice and never looks back. HyperNN can start from its boxes, train them
 by gradient and move them to exact optima. Ten splits of the breast cancer data; F1 of the malignant class.

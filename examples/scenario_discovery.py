@@ -1,4 +1,8 @@
-"""Scenario discovery with PRIM: under which conditions does a policy fail?
+"""
+Scenario discovery with PRIM
+============================
+
+Under which conditions does a policy fail?
 
 A made-up model of a water supply with five uncertain inputs, run 2,000 times. The search for failures is a
 trajectory: we look at its trade-off, ask how sure the restrictions of its box are, and draw both pictures.
@@ -16,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from hyperboxes import rules
-from hyperboxes.plot_trajectory import BoundsDisplay, TradeOffDisplay
+from hyperboxes.plot import BoundsDisplay, TradeOffDisplay
 from hyperboxes.prim import fit_prim, resample
 
 rng = np.random.default_rng(0)
@@ -44,6 +48,10 @@ for name, chance in trajectory.quasi_p(None, runs, fails).items():
 
 print("", resample(runs, fails, n_samples=50), sep="\n")
 
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-TradeOffDisplay.from_trajectory(trajectory).figure_.savefig(folder / "trade-off.png", dpi=120)
-BoundsDisplay.from_trajectory(trajectory, runs, fails).figure_.savefig(folder / "bounds.png", dpi=120)
+pictures = {
+    "trade-off.png": TradeOffDisplay.from_trajectory(trajectory),
+    "bounds.png": BoundsDisplay.from_trajectory(trajectory, runs, fails),
+}
+if len(sys.argv) > 1:  # a folder to leave the pictures in
+    for name, picture in pictures.items():
+        picture.figure_.savefig(Path(sys.argv[1]) / name, dpi=120)

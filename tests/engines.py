@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import sqlite3
 from collections.abc import Iterable
@@ -43,7 +42,8 @@ class Engine:
         marks = ", ".join([self.mark] * width)
         # Not a cursor of DuckDB, which is a connection of its own.
         writer = self.connection.cursor() if self.name == "postgres" else self.connection
-        writer.executemany(f"INSERT INTO {self.quoted(name)} VALUES ({marks})", rows)
+        table = self.quoted(name).replace("%", "%%") if self.name == "postgres" else self.quoted(name)
+        writer.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
     mark: ClassVar[str] = "?"
 
@@ -76,6 +76,10 @@ class DuckDB(Engine):
 
 class Parquet(DuckDB):
     """DuckDB over Parquet files, whose statistics know nothing of NaN."""
+
+    types: ClassVar[dict[str, str]] = {
+        kind: spelled for kind, spelled in DuckDB.types.items() if kind != "hugeint"
+    }
 
     def __init__(self, directory: Path) -> None:
         super().__init__()
@@ -122,7 +126,7 @@ class Postgres(Engine):
     def __init__(self, address: str) -> None:
         import psycopg
 
-        self.connection = psycopg.connect(address, autocommit=True)
+        self.connection = psycopg.connect(address, autocommit=True, prepare_threshold=None)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         cursor = self.connection.cursor(binary=True)
@@ -156,23 +160,19 @@ class Spark(Engine):
         self.connection.sparkContext.setLogLevel("OFF")
 
     def create(self, columns: Columns, name: str = "drawn") -> None:
-        kinds = [self.types[kind] for kind, _ in columns.values()]
-        rows = zip(*(cells for _, cells in columns.values()), strict=True)
-        tuples = [
-            ", ".join([f"{number}L", *map(self.literal, row, kinds)]) for number, row in enumerate(rows)
-        ]
-        names = ", ".join(self.quoted(column) for column in (ROW, *columns))
-        values = f"VALUES {', '.join(f'({cells})' for cells in tuples)} AS v({names})"
-        self.execute(f"CREATE OR REPLACE TEMPORARY VIEW {self.quoted(name)} AS SELECT * FROM {values}")
+        from pyspark.sql import types
 
-    def literal(self, cell: Any, kind: str) -> str:
-        if cell is None:
-            return f"CAST(NULL AS {kind})"
-        if isinstance(cell, float) and math.isinf(cell):
-            return f"CAST('{'-' if cell < 0 else ''}Infinity' AS {kind})"
-        if isinstance(cell, str):
-            return DIALECTS["spark"].text(cell)
-        return f"CAST('{cell}' AS {kind})"
+        kinds = {
+            "double": types.DoubleType(), "real": types.FloatType(), "bigint": types.LongType(),
+            "smallint": types.ShortType(), "decimal": types.DecimalType(18, 4),
+            "wide": types.DecimalType(38, 30), "bool": types.BooleanType(), "text": types.StringType(),
+        }  # fmt: skip
+        fields = [types.StructField(ROW, types.LongType())]
+        fields += [types.StructField(column, kinds[kind]) for column, (kind, _) in columns.items()]
+        rows = zip(*(cells for _, cells in columns.values()), strict=True)
+        numbered = [(number, *row) for number, row in enumerate(rows)]
+        frame = self.connection.createDataFrame(numbered, types.StructType(fields))
+        frame.createOrReplaceTempView(self.quoted(name))
 
     def execute(self, query: str) -> None:
         self.connection.sql(query)

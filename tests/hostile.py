@@ -18,7 +18,9 @@ from hyperboxes.sql.dialects import Dialect
 TEXTS = [
     *(text for text in HOSTILE_TEXTS if text), 'a"; DROP TABLE canary; --', "a'; DROP TABLE canary; --",
     "`tick`", "$$", ":x", "tab\there", "\x9b31mred", "a  b", "a AND b", "THEN b", "1.5", "True", "no answer",
-    "always", "nearest box", "inf", "NULL", "a|b", "naïve",
+    "always", "nearest box", "inf", "NULL", "a|b", "naïve", "a`; DROP TABLE canary; --", "/* open", "-- rest",
+    "\\'; DROP TABLE canary; --", "$1", "?", "a]b", "[a", "x'41'", "E'\\x41'", "U&\"d\\0061\"", "canary",
+    "\r\nGO\r\n",
 ]  # fmt: skip
 Columns = dict[str, tuple[str, list[Any]]]
 
@@ -76,19 +78,20 @@ def _number_cells(kind: str, ends: list[float]) -> st.SearchStrategy[Any]:
             counts = st.integers(-(10 ** (whole + behind - 1)), 10 ** (whole + behind - 1))
         return st.sampled_from([*rounded, None]) | counts.map(lambda count: Decimal(count).scaleb(-behind))
     if kind == "numeric":
-        # Midpoints of neighbouring doubles are where the rounding of a decimal turns.
-        with localcontext(prec=2500):
-            exact = [Decimal(value) for value in finite if abs(value) < 1e300]
-            middles = [
-                (Decimal(value) + Decimal(math.nextafter(value, math.inf))) / 2
-                for value in finite
-                if abs(value) < 1e300
-            ]
-            beside = [middle * (1 + step * Decimal("1e-1200")) for middle in middles for step in (-1, 1)]
-        others = [Decimal("NaN"), Decimal("Infinity"), Decimal("-Infinity"), Decimal("1e500"), None]
-        return st.sampled_from([*exact, *middles, *beside, *others])
+        return st.sampled_from(_any_decimals(finite))
     cells = st.sampled_from([*near, None]) | numbers
     return cells.map(_to_float32) if kind == "real" else cells
+
+
+def _any_decimals(near: list[float]) -> list[Decimal | None]:
+    """List decimals beside the midpoints of doubles, where their rounding turns."""
+    # To become a double, a decimal of PostgreSQL must not be beyond all of them.
+    some = [value for value in near if value == 0 or 1e-290 < abs(value) < 1e290]
+    with localcontext(prec=2500):
+        exact = [Decimal(value) for value in some]
+        middles = [(Decimal(value) + Decimal(math.nextafter(value, math.inf))) / 2 for value in some if value]
+        beside = [middle * (1 + step * Decimal("1e-900")) for middle in middles for step in (-1, 1)]
+    return [*exact, *middles, *beside, Decimal("NaN"), Decimal("Infinity"), Decimal("-Infinity"), None]
 
 
 def _to_float32(value: float | None) -> float | None:

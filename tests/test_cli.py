@@ -88,9 +88,10 @@ def test_sql_runs_in_a_database(tmp_path, model):
     assert run("sql", model).stdout.startswith("CASE")
 
 
-def test_plot_writes_a_picture(tmp_path, model, table):
+@pytest.mark.parametrize("kind", ["boxes", "pairs", "intervals", "parallel"])
+def test_plot_writes_a_picture(tmp_path, model, table, kind):
     result = run("plot", model, table, "--target", "size", "-o", tmp_path / "p.png", "--feature", "width",
-                 "--feature", "length")  # fmt: skip
+                 "--feature", "length", "--kind", kind)  # fmt: skip
     assert result.exit_code == 0, result.output
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
@@ -144,19 +145,28 @@ def test_many_classes_go_to_sql_when_rows_in_no_box_get_one_class(tmp_path):
         (["rules", "{model}", "{table}"], "--target"),
         (["rules", "{model}", "{table}", "--target", "q"], "t.csv: no column 'q'; the columns are ['id'"),
         (["predict", "{model}", "absent.csv"], "absent.csv: No such file"),
-        (["predict", "{model}", "{model}"], "ends in .csv or .parquet"),
+        (["predict", "{model}", "{model}"], "a table ends in .csv"),
         (["predict", "{model}", "{short}"], "short.csv: X lacks the columns ['kind']"),
         (["predict", "{model}", "{text}"], "text.csv: column 'length' holds text"),
-        (["predict", "{model}", "{ragged}"], "ragged.csv: "),
+        (["predict", "{model}", "{ragged}"], "ragged.csv, line 3: there are 5 cells where the header has 3"),
+        (["predict", "{model}", "{table}", "--column", "id"], "there is a column 'id' already"),
+        (["predict", "{model}", "{table}", "-o", "no/x.csv"], "there is no directory no"),
+        (["round", "{model}", "{table}", "--target", "size", "-o", "{out}", "--max-loss", "-1"], "max_loss"),
+        (["rules", "{model}", "--as", "pandas", "--label", "q"], "--label 'q' is not among the classes"),
+        (["inspect", "{table}"], ".boxes.json"),
         (["predict", "{model}", "{table}", "-o", "x.xls"], "x.xls: a table ends in"),
         (["sql", "{model}", "--dialect", "oracle"], "dialect must be one of"),
         (["plot", "{model}", "{table}", "--target", "size", "-o", "x.png", "--feature", "q"], "no feature"),
         (["fit", "{table}", "--target", "size", "-o", "x.json"], "x.json: a model file ends in .boxes.json"),
         (["fit", "{table}", "--target", "size", "-o", "no/x.boxes.json"], "there is no directory no"),
-        (["fit", "{table}", "--target", "size", "-o", "{out}", "--uncovered", "q"], "uncovered"),
+        (["fit", "{table}", "--target", "size", "-o", "{out}", "--ignore", "q"], "no column 'q' to ignore"),
+        (["fit", "{table}", "--target", "size", "-o", "{out}", "--learner", "fmm", "--n-boxes", "3"],
+         "leave --n-boxes out"),
+        (["fit", "{table}", "--target", "size", "-o", "{out}", "--learner", "fmm", "--uncovered", "reject"],
+         "fmm answers every row"),
         (["fit", "{table}", "--target", "size", "-o", "{out}", "--n-boxes", "0"], "--n-boxes must be"),
         (["fit", "{table}", "--target", "size", "-o", "{out}", "--positive", "q"], "not among the classes"),
-        (["fit", "{hole}", "--target", "size", "-o", "{out}"], "hole.csv: column 'size' has no value in"),
+        (["fit", "{hole}", "--target", "size", "-o", "{out}"], "hole.csv, line 3, column 'size': no value"),
         (["fit", "{broken}", "--target", "size", "-o", "{out}"], "broken.parquet: "),
     ],
 )  # fmt: skip
@@ -188,7 +198,8 @@ def test_names_from_a_strangers_file_cannot_command_the_terminal(tmp_path, model
     assert "\\u001b[2J.csv: No such file" in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["rules", "{model}"], ["sql", "{model}", "--table", "t"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["rules", "{model}"], ["sql", "{model}", "--table", "t"],
+                                       ["inspect", "{model}"]])  # fmt: skip
 def test_reading_a_model_loads_neither_torch_nor_matplotlib(model, arguments):
     given = [argument.format(model=model) for argument in arguments]
     code = (
@@ -200,7 +211,9 @@ def test_reading_a_model_loads_neither_torch_nor_matplotlib(model, arguments):
     assert done.stdout
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "rules", "sql", "plot", "demo"])
+@pytest.mark.parametrize(
+    "command", ["fit", "round", "predict", "rules", "inspect", "sql", "verify", "search", "plot", "demo"]
+)
 def test_help_teaches_by_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0

@@ -311,10 +311,25 @@ def test_improving_is_deterministic_and_no_worse_than_each_polished_start(seed):
         assert task.score(best)[0] >= task.score(crisp.polish(task, start))[0] - ROUNDING
 
 
+def test_leaves_join_the_pool_as_they_are(monkeypatch):
+    monkeypatch.setattr(crisp, "polish", lambda task, boxes: boxes)
+    cells = np.stack(np.meshgrid(*[np.arange(10, dtype=np.uint8)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    task = replace(
+        random_task(0, d=3), rows=cells, columns=np.ascontiguousarray(cells.T), weight=np.ones(1000),
+        positive=(cells < 3).all(axis=1), n_bins=np.full(3, 10), categorical=np.zeros(3, bool),
+        condition_price=0.3, box_price=1.0,
+    )  # fmt: skip
+    far = BinBoxes(np.full((1, 3), 6), np.full((1, 3), 8))
+    leaf = BinBoxes(np.zeros((1, 3), np.int64), np.full((1, 3), 2))
+    assert task.score(crisp.improve(task, [far], 2))[1] == 0.0
+    assert task.score(crisp.improve(task, [far], 2, leaf))[1] == 1.0
+
+
 def test_improving_nothing_gives_no_boxes():
     task = random_task(0)
     none = random_boxes(task, 0, 0)
     assert crisp.improve(task, [none], 3).first.shape == (0, 3)
+    assert crisp.improve(task, [none], 3, none).first.shape == (0, 3)
     assert crisp.merge(task, crisp.drop_idle(task, crisp.polish(task, none))).first.shape == (0, 3)
 
 

@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hyperboxes.datasets import SOURCES, DatasetNotFoundError, as_numbers, load_dataset
+from hyperboxes.datasets import (
+    SOURCES,
+    DatasetNotFoundError,
+    as_numbers,
+    checksum,
+    load_dataset,
+    planted_boxes,
+)
 
 LOCAL = Path(os.environ.get("HYPERBOXES_DATA", "nowhere"))
 
@@ -27,6 +34,22 @@ def test_local_tables_have_the_stated_shape(name):
     X, y = load_dataset(name)
     assert as_numbers(X).shape == (SOURCES[name].n_rows, SOURCES[name].n_features)
     assert len(np.unique(y)) == SOURCES[name].n_classes
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, source in SOURCES.items() if source.shipped or (LOCAL / f"{name}.parquet").exists()],
+)
+def test_tables_have_the_stated_content(name):
+    assert checksum(*load_dataset(name)) == SOURCES[name].sha256
+
+
+def test_a_checksum_tells_content_not_form_apart():
+    X, y = pd.DataFrame({"a": [1, 2], "b": [3, 4]}), np.array([0, 1])
+    same = checksum(X.astype(np.float32), y.astype(str))
+    assert checksum(X, y) == same
+    others = [checksum(X[["b", "a"]], y), checksum(X, y[::-1]), checksum(X.iloc[::-1], y), checksum(X + 1, y)]
+    assert len({same, *others}) == 5
 
 
 def test_a_folder_is_read_and_its_orders_are_kept(tmp_path):
@@ -54,5 +77,28 @@ def test_a_missing_table_is_named(monkeypatch, tmp_path):
     monkeypatch.delenv("HYPERBOXES_DATA", raising=False)
     with pytest.raises(DatasetNotFoundError, match="letter is not shipped"):
         load_dataset("letter", tmp_path)
+    with pytest.raises(DatasetNotFoundError, match="OpenML does not have it"):
+        load_dataset("sensit_aav_dw", tmp_path)
     with pytest.raises(DatasetNotFoundError, match="no data set 'nope'"):
         load_dataset("nope")
+
+
+@pytest.mark.parametrize(("n", "d", "n_boxes"), [(500, 1, 1), (500, 3, 2), (2000, 40, 5)])
+def test_planted_boxes_are_the_truth(n, d, n_boxes):
+    X, y, boxes = planted_boxes(n, d, n_boxes=n_boxes, seed=3)
+    assert X.shape == (n, d)
+    assert ((X >= 0) & (X < 1)).all()
+    assert (boxes.contains(X).any(axis=1) == y).all()
+    assert (np.isfinite(boxes.lower).sum(axis=1) == min(3, d)).all()
+    widths = (boxes.upper - boxes.lower)[np.isfinite(boxes.lower)].reshape(n_boxes, -1)
+    assert widths.prod(axis=1).sum() == pytest.approx(0.3)
+
+
+def test_planted_boxes_stay_as_rows_are_added_and_labels_can_be_wrong():
+    X, y, boxes = planted_boxes(4000, 5, wrong=0.1)
+    fewer, some, same = planted_boxes(1000, 5, wrong=0.1)
+    assert (X[:1000] == fewer).all()
+    assert (y[:1000] == some).all()
+    assert (boxes.lower == same.lower).all()
+    assert np.mean(boxes.predict(X) != y) == pytest.approx(0.1, abs=0.02)
+    assert not (planted_boxes(10, 5, seed=1)[0] == X[:10]).any()

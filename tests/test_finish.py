@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 from test_crisp import ROUNDING, random_boxes, random_task
 
+from hyperboxes import HyperNNClassifier
 from hyperboxes.crisp import Limits
+from hyperboxes.kernels.descent import descend
 from hyperboxes.nn import finish
 from hyperboxes.nn.finish import PRICES, Way, choose_way, lead, price_path, thin_faces
 from hyperboxes.nn.initialise import needed_sides
 from hyperboxes.nn.problem import Problem
 from hyperboxes.nn.settings import Settings
-from hyperboxes.nn.starts import train_starts
+from hyperboxes.nn.starts import OUT_OF_REACH, compiled_descent, make_starts, train_starts
 from hyperboxes.tables import read_table
 
 QUICK = Settings(n_steps=100)
@@ -86,28 +89,28 @@ def test_one_is_in_the_lead_exactly_if_its_f1_is_higher():
 def test_wrong_labels_call_for_a_higher_price_and_a_clean_table_does_not():
     X, positive = planted(1500, wrong=0.2)
     view = view_of(X, positive)
-    assert choose_way(view, train_starts(view, 10), 10).price > 0
+    assert choose_way(view, train_starts(view, 10), 10).way.price > 0
     X, positive = planted(600)
     view = view_of(X, positive)
-    assert choose_way(view, train_starts(view, 4), 4).price == 0
+    assert choose_way(view, train_starts(view, 4), 4).way.price == 0
 
 
 def test_without_evidence_the_search_is_the_usual_one(monkeypatch):
     monkeypatch.setattr(finish, "EVIDENCE", np.inf)
     X, positive = planted(300, wrong=0.2)
     view = view_of(X, positive)
-    assert choose_way(view, train_starts(view, 5), 5) == Way(True, 0)
+    assert choose_way(view, train_starts(view, 5), 5).way == Way(True, 0)
     X, positive = planted(300)
     one = np.zeros(300, bool)
     one[0] = True  # no fold without it has a positive
     view = view_of(X, one)
-    assert choose_way(view, train_starts(view, 2), 2) == Way(True, 0)
+    assert choose_way(view, train_starts(view, 2), 2)[::3] == (Way(True, 0), None)
 
 
 def test_thinned_faces_leave_the_decision_and_respect_what_is_open():
     X, positive = planted(800)
     view = view_of(X, positive)
-    boxes = train_starts(view, 2)[0]
+    boxes = train_starts(view, 2).starts[0]
     boxes.first[:, 3], boxes.last[:, 3] = 2, view.features.binning.n_bins[3] - 1  # cuts off next to nothing
     thin = thin_faces(view, boxes)
     task = view.sharp().task
@@ -122,9 +125,11 @@ def test_the_boxes_of_the_gradient_stay_where_they_hold_better(monkeypatch, bett
     monkeypatch.setattr(finish, "_soft_holds_better", lambda *_: better)
     view = view_of(X, positive)
     trained = train_starts(view, 2)
-    monkeypatch.setattr(finish, "search", lambda view, *_: (view, trained[0].take(np.array([False, False]))))
+    monkeypatch.setattr(
+        finish, "search", lambda view, *_: (view, trained.starts[0].take(np.array([False, False])))
+    )
     _, boxes = finish.finish(view, trained, 2, may_stay_soft=True)
-    soft = thin_faces(view, trained[0])
+    soft = thin_faces(view, trained.starts[0])
     assert len(boxes.first) == (2 if better else 0)
     if better:
         np.testing.assert_array_equal(boxes.first, soft.first)
@@ -161,6 +166,39 @@ def test_gradient_boxes_that_break_a_limit_do_not_stay(monkeypatch):
         assert (found.task.prices(boxes) <= QUICK.condition_price * limits.max_conditions + 1).all()
 
 
+def hole(n, draw):
+    """Everything but a ball: no box of it is large, one box of the rest is nearly true."""
+    X = draw.normal(size=(n, 6))
+    return X, (X**2).sum(axis=1) > 5
+
+
+def gaps(n, draw):
+    """High values are missing, and a missing value speaks for the class."""
+    X = draw.uniform(size=(n, 6))
+    positive = (X[:, 0] > 0.7) | ((X[:, 1] > 0.5) & (X[:, 2] < 0.5))
+    X[X[:, 0] > 0.7, 0] = np.nan
+    return X, positive
+
+
+@pytest.mark.parametrize("draw", [hole, gaps])
+def test_the_other_class_is_described_where_that_holds_better(draw):
+    X, y = draw(800, np.random.default_rng(0))
+    X_new, y_new = draw(4000, np.random.default_rng(1))
+    asked = HyperNNClassifier(4, random_state=0, positive_label=True).fit(X, y)
+    free = HyperNNClassifier(4, random_state=0).fit(X, y)
+    assert set(asked.boxes_.labels.tolist()) == {True}
+    assert asked.boxes_.default is False
+    assert set(free.boxes_.labels.tolist()) == {False}
+    assert free.boxes_.default is True
+    assert f1_score(y_new, free.predict(X_new)) > f1_score(y_new, asked.predict(X_new)) + 0.05
+
+
+def test_boxes_are_not_turned_without_evidence(monkeypatch):
+    X, y = gaps(800, np.random.default_rng(0))
+    monkeypatch.setattr(finish, "EVIDENCE", np.inf)
+    assert set(HyperNNClassifier(4, random_state=0).fit(X, y).boxes_.labels.tolist()) == {True}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_needed_sides_keep_out_every_negative_that_any_side_does(seed):
     draw = np.random.default_rng(seed)
@@ -181,3 +219,26 @@ def test_faces_grow_sharper_with_the_number_of_rows_within_limits():
     assert lasts == sorted(lasts, reverse=True)
     assert lasts[0] == lasts[2] == Settings().last_boundary_temperature
     assert lasts[2] > lasts[3] > lasts[4] > lasts[5] == lasts[6] == Settings().last_boundary_temperature / 3
+
+
+def test_features_out_of_reach_take_no_part_in_training():
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(60, 150))
+    view = view_of(X, X[:, 0] > 0)
+    (start,) = (start for start in make_starts(view, 2) if start.kind == "clusters")
+    idle = (start.lower <= -OUT_OF_REACH).all(axis=0) & (start.upper >= OUT_OF_REACH).all(axis=0)
+    assert idle.any()
+    assert not idle.all()
+    ((lower, upper),), _ = compiled_descent([start])
+    np.testing.assert_array_equal(lower[:, idle], start.lower[:, idle])
+    assert (lower[:, ~idle] != start.lower[:, ~idle]).any()
+    # Training all of them, which moves none that is out of reach, gives the same but for the last digits.
+    everything = replace(start, lower=start.lower.copy(), upper=start.upper.copy())
+    expected = everything.lower, everything.upper
+    descend(
+        start.space.Z, view.problem.weight, np.flatnonzero(view.positive), np.flatnonzero(~view.positive),
+        *expected, QUICK.n_steps, QUICK.batch_size, QUICK.least_positive_share, QUICK.learning_rate,
+        QUICK.last_learning_rate, *QUICK.temperatures(60), start.seed, np.zeros((60, 3)),
+    )  # fmt: skip
+    np.testing.assert_allclose(lower, expected[0], rtol=1e-4)
+    np.testing.assert_allclose(upper, expected[1], rtol=1e-4)

@@ -17,7 +17,7 @@ HEAVY = {"torch", "sklearn", "numba", "matplotlib", "pandas", "polars", "pyarrow
 
 #: Each group of modules, and the groups it may import. Imports point down only.
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
-    "waist": ({"box_checks", "boxes", "conditions", "tables"}, {"kernels"}),
+    "waist": ({"box_checks", "boxes", "conditions", "tables", "trees"}, {"kernels"}),
     "kernels": ({"kernels"}, set()),
     "tools": (
         {
@@ -29,22 +29,24 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
             "model_document",
             "model_file",
             "polish",
+            "rounding",
             "scaling",
             "simplify",
+            "sketch",
             "summary",
         },
         {"waist", "kernels"},
     ),
     "makers": ({"nn", "prim", "fmm"}, {"waist", "kernels", "tools"}),
     "readers": (
-        {"rules", "sql", "central", "plot", "plot_trajectory", "report"},
+        {"rules", "sql", "central", "plot", "page"},
         {"waist", "kernels", "tools"},
     ),
     "estimators": ({"estimators"}, {"waist", "kernels", "tools", "makers"}),
     "retrieval": ({"retrieval"}, {"waist", "kernels", "tools", "makers", "readers", "estimators"}),
     "science": ({"datasets", "bench"}, {"waist", "kernels", "tools", "makers", "readers", "estimators"}),
     "shell": (
-        {"cli", "demo", "__main__"},
+        {"cli", "console", "demo", "sources", "__main__"},
         {"waist", "kernels", "tools", "makers", "readers", "estimators", "retrieval", "science"},
     ),
 }

@@ -8,7 +8,7 @@ from planted import ONE_BOX, planted
 from sklearn.exceptions import NotFittedError
 
 from hyperboxes import PRIMClassifier, PRIMRegressor
-from hyperboxes.plot_trajectory import BoundsDisplay, TradeOffDisplay
+from hyperboxes.plot import BoundsDisplay, TradeOffDisplay
 
 matplotlib.use("agg")
 from matplotlib import pyplot as plt

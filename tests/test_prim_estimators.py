@@ -11,6 +11,7 @@ from planted import ONE_BOX, blobs, planted
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import f1_score
 
 from hyperboxes import HyperNNClassifier, PRIMClassifier, PRIMRegressor
 from hyperboxes.prim import Settings, fit_prim
@@ -171,3 +172,13 @@ def test_parameters_are_those_of_the_settings():
     for model in (PRIMClassifier(), PRIMRegressor()):
         shared = {name: value for name, value in vars(Settings()).items() if name != "criterion"}
         assert {name: model.get_params()[name] for name in shared} == shared
+
+
+def test_a_common_class_is_described_although_all_rows_have_the_best_f1():
+    X = np.random.default_rng(0).uniform(size=(600, 3))
+    y = ~((X[:, 0] > 0.7) & (X[:, 1] > 0.6)) ^ (np.random.default_rng(1).uniform(size=600) < 0.1)
+    assert y.mean() > 0.75
+    model = PRIMClassifier(random_state=0).fit(X, y)
+    assert model.boxes_.n_boxes
+    assert model.boxes_.restricted.any(axis=1).all()
+    assert f1_score(y, model.predict(X)) > f1_score(y, np.ones(600, bool))

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
+from hyperboxes.bench import machine
+from hyperboxes.bench.store import read_records
 from hyperboxes.datasets import DatasetNotFoundError
 
 #: Figures of one cell, with what names it; or of one run, with the commit.
 Record = dict[str, Any]
-ROOT = Path(__file__).resolve().parents[2]
 #: Packages whose versions change figures.
 PACKAGES = ("numpy", "numba", "scikit-learn")
 
@@ -80,7 +78,7 @@ class Store:
         self.path = path
         self.records: list[Record] = []
         if path is not None and path.exists():
-            self.records = [json.loads(line) for line in path.read_text().splitlines()]
+            self.records = read_records(path)
 
     def add(self, record: Record) -> None:
         """Keep a record."""
@@ -118,21 +116,4 @@ def _measured(measure: Callable[[Cell], Record], cell: Cell) -> Record:
 
 def this_run() -> Record:
     """Describe the code and the machine that figures come from."""
-    return {
-        "section": "run",
-        "commit": _commit(),
-        "python": platform.python_version(),
-        **{package: version(package) for package in PACKAGES},
-        "cores": os.cpu_count(),
-        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
-    }
-
-
-def _commit() -> str:
-    """Give the short commit, marked where files differ from it."""
-    try:
-        describe = ["git", "describe", "--always", "--dirty=, changed", "--exclude=*"]
-        told = subprocess.run(describe, cwd=ROOT, check=True, capture_output=True, encoding="utf-8")  # noqa: S603
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return told.stdout.strip()
+    return {"section": "run", **machine.this_run(PACKAGES)}

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from hyperboxes.bench import tables
+from hyperboxes.bench.tables import number, signed
+
 from .cells import Record
+
+__all__ = ["ALLOWED_LOSS", "SHAPE", "Figures", "Table", "judge", "number", "signed"]
 
 #: Columns that every table of ours ends with: what the model looks like and what it cost.
 SHAPE = ("boxes", "cond./box", "s/fit", "fits")
@@ -18,33 +23,10 @@ ALLOWED_LOSS = 0.01
 
 
 @dataclass
-class Table:
-    """A table of text cells with its title, notes below it, and whether every bar in it holds."""
+class Table(tables.Table):
+    """A table, and whether every bar in it holds."""
 
-    title: str
-    header: tuple[str, ...]
-    rows: list[tuple[str, ...]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
     held: bool = True
-
-    def to_text(self) -> str:
-        """Align columns: the first to the left, the others to the right."""
-        lines = [self.header, *self.rows]
-        widths = [max(len(line[c]) for line in lines) for c in range(len(self.header))]
-        shown = [
-            " ".join(
-                cell.ljust(width) if c == 0 else cell.rjust(width)
-                for c, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        ]
-        return "\n".join([self.title, "", *shown, *(["", *self.notes] if self.notes else [])])
-
-    def to_markdown(self) -> str:
-        """Give title, table and notes as Markdown."""
-        lines = [self.header, ("---",) + ("---:",) * (len(self.header) - 1), *self.rows]
-        shown = ["| " + " | ".join(line) + " |" for line in lines]
-        return "\n".join([f"## {self.title}", "", *shown, "", *(f"- {note}" for note in self.notes)]).rstrip()
 
 
 class Figures:
@@ -114,13 +96,3 @@ def judge(difference: float, error: float) -> str:
     if not difference < -ALLOWED_LOSS:
         return ""
     return "loses" if difference + 2 * error < 0 else "loses?"
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Write a figure; a dash where there is none."""
-    return "–" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def signed(value: float, error: float) -> str:
-    """Write a difference with its standard error."""
-    return "–" if math.isnan(value) else f"{value:+.3f} ± {number(error)}"

@@ -17,9 +17,12 @@ _HOMES = {
     "PRIMClassifier": "estimators",
     "PRIMRegressor": "estimators",
     "RandomHyperboxesClassifier": "estimators",
-    "Search": "retrieval",
+    "explore": "page",
     "read_model": "model_file",
+    "report": "page",
     "representatives": "central",
+    "round_bounds": "rounding",
+    "Search": "retrieval",
     "search": "retrieval",
     "write_model": "model_file",
 }
@@ -35,8 +38,11 @@ __all__ = [
     "RandomHyperboxesClassifier",
     "Search",
     "__version__",
+    "explore",
     "read_model",
+    "report",
     "representatives",
+    "round_bounds",
     "search",
     "write_model",
 ]
@@ -53,7 +59,9 @@ if TYPE_CHECKING:
         RandomHyperboxesClassifier,
     )
     from .model_file import ModelFormatError, read_model, write_model
+    from .page import explore, report
     from .retrieval import Search, search
+    from .rounding import round_bounds
 
 
 def __getattr__(name: str) -> Any:

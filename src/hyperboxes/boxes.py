@@ -166,6 +166,47 @@ class Boxes:
             categories={name: tuple(values) for name, values in known.items()}, allowed=allowed,
         )  # fmt: skip
 
+    @classmethod
+    def from_tree(cls, tree: Any, *, feature_names: Sequence[str] | None = None) -> Boxes:
+        """Read a fitted scikit-learn decision tree as boxes that give its answers.
+
+        Each leaf becomes a box; leaves that no answer tells apart are merged. Of every split the child
+        that missing values do not go to comes first and has a condition; the other needs none, because
+        what remains is its own. So a box has at most one condition for each split, and a missing value
+        takes the way it takes in the tree.
+
+        The tree compares float32, the boxes float64: bounds are the last float64 that the tree sends each
+        way, so the two agree on every row of float64, and bounds have many digits; `round_bounds` makes
+        them short. They differ where the tree refuses to answer: infinite values, values beyond the range
+        of float32, and missing ones in a tree that does not take them.
+
+        Parameters
+        ----------
+        tree : DecisionTreeClassifier or ExtraTreeClassifier
+            A fitted one, of one output.
+        feature_names : sequence of str, optional
+            Column names; by default those that the tree was fitted with, else ``x0, x1, …``.
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from hyperboxes import Boxes
+        >>> tree = DecisionTreeClassifier().fit([[1], [2], [5], [6]], ["a", "a", "b", "b"])
+        >>> boxes = Boxes.from_tree(tree, feature_names=["size"])
+        >>> boxes.predict([[3], [4]]).tolist() == tree.predict([[3], [4]]).tolist()
+        True
+        """
+        from . import trees
+
+        names = feature_names
+        if names is None:
+            names = tuple(str(name) for name in getattr(tree, "feature_names_in_", ()))
+        leaves = trees.read(tree)
+        return cls(
+            leaves.lower, leaves.upper, leaves.labels[:-1], tuple(names), leaves.labels.tolist()[-1],
+            classes=leaves.classes, counts=leaves.counts,
+        )  # fmt: skip
+
     # -- reading -----------------------------------------------------------------------------------
 
     @property

@@ -200,17 +200,20 @@ def merge(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
     return boxes
 
 
-def improve(task: CrispTask, starts: list[BinBoxes], max_boxes: int) -> BinBoxes:
+def improve(
+    task: CrispTask, starts: list[BinBoxes], max_boxes: int, leaves: BinBoxes | None = None
+) -> BinBoxes:
     """Polish each start, pool them, choose the best union, polish it, and drop what does not pay.
 
-    The best single start is kept instead where it scores higher.
+    The best single start is kept instead where it scores higher. ``leaves`` join the pool as they are: a
+    box that does all the work alone would be worn down beside others that share it.
     """
     polished = [polish(task, start) for start in starts if len(start.first)]
     if not polished:
         none = np.zeros((0, len(task.n_bins)), np.int64)
         return BinBoxes(none, none.copy())
     candidates = [boxes for boxes in polished if len(boxes.first) <= max_boxes]
-    pool = polished[0]
+    pool = polished[0] if leaves is None else _open_forbidden(task, leaves) + polished[0]
     for more in polished[1:]:
         pool = pool + more
     candidates.append(polish(task, select(task, pool, max_boxes)))

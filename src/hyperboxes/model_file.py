@@ -86,7 +86,7 @@ def write_model(model: object, path: str | os.PathLike[str], *, pretty: bool = F
     True
     """
     name = _check_path(path)
-    boxes, meta = _boxes_and_meta(model)
+    boxes, meta = boxes_and_meta(model)
     data = dumps(boxes, meta, pretty).encode("ascii")
 
     def check(written: bytes) -> None:
@@ -186,7 +186,8 @@ def _to_text(data: bytes) -> str:
     return data.decode("ascii")
 
 
-def _boxes_and_meta(model: object) -> tuple[Boxes, dict[str, Any]]:
+def boxes_and_meta(model: object) -> tuple[Boxes, dict[str, Any]]:
+    """Give the boxes of a model, which may be a fitted estimator, and what a file tells of its origin."""
     if isinstance(model, Boxes):
         return model, {"hyperboxes": __version__}
     name = type(model).__name__

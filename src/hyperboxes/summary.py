@@ -214,7 +214,7 @@ def summarize(
     """
     inside = boxes.contains(X)
     rows = len(inside)
-    truth = _labels("y", y, rows)
+    truth = labels_of("y", y, rows)
     weight = _weights(sample_weight, rows)
     known = boxes.classes.tolist()
     extra = sorted(set(truth) - set(known), key=lambda label: (isinstance(label, str), label))
@@ -230,7 +230,7 @@ def summarize(
     counts = np.bincount(decided * len(classes) + codes, weight, minlength=shape[0] * shape[1]).reshape(shape)
     fidelity = None
     if predictions is not None:
-        answers = zip(boxes.predict(X).tolist(), _labels("predictions", predictions, rows), strict=True)
+        answers = zip(boxes.predict(X).tolist(), labels_of("predictions", predictions, rows), strict=True)
         same = np.fromiter((ours == theirs for ours, theirs in answers), dtype=bool, count=rows)
         fidelity = float(_share(weight[same].sum(), weight.sum()))
     in_no_box = weight[~inside.any(axis=1)].sum()
@@ -262,7 +262,17 @@ def _n_conditions(boxes: Boxes) -> NDArray[np.int64]:
     return np.array([*per_box, 0])
 
 
-def _labels(name: str, values: ArrayLike, rows: int) -> list[Any]:
+def one_against_rest(boxes: Boxes, labels: list[Any]) -> list[Any]:
+    """Rename the classes that a model of one class against the rest was not told apart."""
+    known, rest = boxes.classes.tolist(), boxes.default
+    merged = len(known) == 2 and isinstance(rest, str) and rest in [f"not {label}" for label in known]
+    if not merged or rest in labels:
+        return labels
+    return [label if label in known else rest for label in labels]
+
+
+def labels_of(name: str, values: ArrayLike, rows: int) -> list[Any]:
+    """Give one label for each row as Python values; a bad one is named with its row."""
     array = np.asarray(values)
     if array.shape != (rows,):
         raise ValueError(

@@ -24,6 +24,7 @@ from ..boxes import Boxes
 from ..explain import Explanation, explain
 from ..kernels.containment import weight_kept_out
 from ..scaling import standardise
+from ..sketch import to_html
 from ..tables import Table, as_array, as_frame, read_table, to_matrix
 
 Floats = NDArray[np.float64]
@@ -102,6 +103,20 @@ class BoxEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+    # -- in a notebook: scikit-learn's diagram and, once fitted, the rules with a picture -----------------
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._sketch()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._sketch()
+        return bundle
+
+    def _sketch(self) -> str:
+        return to_html(self.boxes_) if hasattr(self, "boxes_") else ""
 
 
 class BoxClassifier(ClassifierMixin, BoxEstimator):

@@ -60,8 +60,9 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
         Rows in no box get one default class, the class of the nearest box, or no answer (None).
         ``"auto"`` is ``"default"`` for two classes and ``"nearest"`` for more.
     positive_label : label, optional
-        The class that the boxes describe in a two-class task; the second one by default. With more
-        than two classes of text labels, the others are merged into ``"not <label>"``.
+        The class that the boxes describe in a two-class task. By default the second one, or the first
+        where boxes of it tell the second clearly better on rows left out. With more than two classes of
+        text labels, the others are merged into ``"not <label>"``.
     class_weight : dict or "balanced", optional
         Weights of classes.
     max_conditions : int, optional
@@ -212,14 +213,19 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
         gradient = self._torch_gradient(settings, len(table.matrix), seed)
         fit = fit_hypernn(
             table, classes, self._plain_labels(), weight, self._targets(), limits=self._limits(table),
-            settings=settings, given=given, warm=self._warm_boxes(table), gradient=gradient, seed=seed,
-            progress=self.verbose,
+            settings=settings, given=given, warm=self._warm_boxes(table), gradient=gradient,
+            may_turn=self._may_turn(), seed=seed, progress=self.verbose,
         )  # fmt: skip
         self.history_, self.n_iter_ = fit.history, settings.n_steps if gradient is None else gradient.n_epochs
         boxes = fit.boxes if kept is None else Boxes.concat([kept, fit.boxes])
         boxes = self._with_uncovered(boxes, table, classes, weight)
         self._keep_network(boxes, table, weight, gradient)
         return boxes
+
+    def _may_turn(self) -> bool:
+        """Tell whether the boxes may describe the other class: nothing must speak of the one by default."""
+        plain = self.positive_label is None and self.monotonic_cst is None and self.recipe != "paper"
+        return plain and isinstance(self.init, str) and not isinstance(self.n_boxes, Mapping)
 
     def _torch_gradient(self, settings: Settings, n_rows: int, seed: int) -> Any:
         """Give torch's gradient stage if anything asks for torch, else None."""

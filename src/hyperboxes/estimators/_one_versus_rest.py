@@ -67,9 +67,11 @@ class OneVersusRest:
             weights=weight * (outside if (weight * outside).sum() > 0 else 1.0),
             minlength=len(labels),
         )
-        described = self._described()
-        if len(labels) == 2 and len(described) == 1:
-            shares[described[0]] = -1.0  # the boxes already say all there is to say about this class
+        described = (
+            np.isin(labels, boxes.labels) if boxes.n_boxes else np.isin(range(len(labels)), self._described())
+        )
+        if len(labels) == 2 and described.sum() == 1:
+            shares[described] = -1.0  # the boxes already say all there is to say about this class
         default = labels[int(shares.argmax())].item()
         if rule == "nearest" and boxes.n_boxes:
             return replace(

@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..crisp import BinBoxes, CrispTask, drop_idle, improve, merge, polish
-from ..kernels.crisp import count_conditions
+from ..kernels.crisp import MISSING, count_conditions
 from ..kernels.faces import open_idle_faces
+from .initialise import MAX_TREE_ROWS
 from .problem import ClassProblem
-from .starts import OUT_OF_REACH, train_starts
+from .starts import OUT_OF_REACH, Trained, train_starts
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 #: Factors of the prices that are tried, each from the boxes found at the one before.
 PRICES = (1.0, 3.0, 10.0)
 #: Folds that judge; one is enough for a table of so many rows.
@@ -44,32 +46,51 @@ class Way(NamedTuple):
     price: int
 
 
+class Verdict(NamedTuple):
+    """The way that holds best on rows left out, which rows these were, and which of them it puts in a box.
+
+    ``answers`` is None where no rows could be left out.
+    """
+
+    way: Way
+    fold_of: Ints
+    judged: int
+    answers: Bools | None
+
+
 def finish(
-    view: ClassProblem, trained: list[BinBoxes], max_boxes: int, may_stay_soft: bool
+    view: ClassProblem, trained: Trained, max_boxes: int, *, may_stay_soft: bool, may_turn: bool = False
 ) -> tuple[ClassProblem, BinBoxes]:
     """Turn trained starts into the boxes of a class; give the problem too, in whose bins they are.
 
-    ``may_stay_soft`` says whether the boxes of the first start may be kept without crisp search.
+    ``may_stay_soft`` says whether the boxes of the first start may be kept without crisp search, ``may_turn``
+    whether the boxes may describe the other one of two classes where that holds better.
     """
     if not view.problem.settings.polish:
-        return view, trained[0]
-    way = choose_way(view, trained, max_boxes)
+        return view, trained.starts[0]
+    verdict = choose_way(view, trained, max_boxes)
+    way = verdict.way
+    if (
+        may_turn
+        and _tree_is_ahead(view, max_boxes, verdict)
+        and _turned_holds_better(view, max_boxes, verdict)
+    ):
+        turned = view.turned()
+        return finish(turned, train_starts(turned, max_boxes), max_boxes, may_stay_soft=may_stay_soft)
     found, boxes = search(view, trained, max_boxes, way)
     if not (may_stay_soft and len(view.positive) >= SOFT_ROWS):
         return found, boxes
-    if view.sharp().task.score(trained[0])[1] <= found.sharp().task.score(boxes)[1]:
+    if view.sharp().task.score(trained.starts[0])[1] <= found.sharp().task.score(boxes)[1]:
         return found, boxes
-    soft = thin_faces(view, trained[0])
+    soft = thin_faces(view, trained.starts[0])
     if _within_limits(view, soft) and _soft_holds_better(view, max_boxes, way):
         return view, soft.take(view.sharp().task.support(soft) >= view.problem.min_support)
     return found, boxes
 
 
-def search(
-    view: ClassProblem, starts: list[BinBoxes], max_boxes: int, way: Way
-) -> tuple[ClassProblem, BinBoxes]:
+def search(view: ClassProblem, trained: Trained, max_boxes: int, way: Way) -> tuple[ClassProblem, BinBoxes]:
     """Search in one way, on all rows."""
-    *_, boxes = price_path(_task(view, way.blur), starts, max_boxes, way.price)
+    *_, boxes = price_path(_task(view, way.blur), trained, max_boxes, way.price)
     if way.blur:
         # Copies count towards the support that search asks for; what is promised is rows.
         return view, boxes.take(view.sharp().task.support(boxes) >= view.problem.min_support)
@@ -77,10 +98,10 @@ def search(
 
 
 def price_path(
-    task: CrispTask, starts: list[BinBoxes], max_boxes: int, last: int = len(PRICES) - 1
+    task: CrispTask, trained: Trained, max_boxes: int, last: int = len(PRICES) - 1
 ) -> Iterator[BinBoxes]:
     """Give the boxes at each price up to the last, each found from those before."""
-    boxes = improve(task, starts, max_boxes)
+    boxes = improve(task, trained.starts, max_boxes, trained.leaves)
     yield boxes
     for factor in PRICES[1 : last + 1]:
         dearer = task.priced(factor)
@@ -95,7 +116,7 @@ def sharpen(view: ClassProblem, boxes: BinBoxes, factor: float) -> tuple[ClassPr
     return sharp, merge(task, drop_idle(task, polish(task, start)))
 
 
-def choose_way(view: ClassProblem, starts: list[BinBoxes], max_boxes: int) -> Way:
+def choose_way(view: ClassProblem, trained: Trained, max_boxes: int) -> Verdict:
     """Choose how to search by what holds on rows left out; the usual way unless another is clearly ahead."""
     copies = view.problem.blur[1] > 0
     usual = Way(copies, 0)
@@ -105,27 +126,28 @@ def choose_way(view: ClassProblem, starts: list[BinBoxes], max_boxes: int) -> Wa
     for fold in range(judged):
         left_out = fold_of == fold
         if not (view.positive & ~left_out).any() or view.positive[~left_out].all():
-            return usual
-        for way, answer in _answers(view, starts, max_boxes, left_out).items():
+            return Verdict(usual, fold_of, 0, None)
+        for way, answer in _answers(view, trained, max_boxes, left_out).items():
             answers.setdefault(way, np.zeros(len(left_out), bool))[left_out] = answer
-    rows = _task(view, False).part(fold_of < judged)
+    rows = view.sharp().task.part(fold_of < judged)
     answers = {way: answer[fold_of < judged] for way, answer in answers.items()}
     ahead = {way: lead(rows, answer, answers[usual]) for way, answer in answers.items()}
     margins = {way: gain - EVIDENCE * error for way, (gain, error) in ahead.items()}
     best = max(margins, key=lambda way: (margins[way], way == usual))
-    return best if margins[best] > 0 else usual
+    chosen = best if margins[best] > 0 else usual
+    return Verdict(chosen, fold_of, judged, answers[chosen])
 
 
-def _answers(view: ClassProblem, starts: list[BinBoxes], max_boxes: int, left_out: Bools) -> dict[Way, Bools]:
+def _answers(view: ClassProblem, trained: Trained, max_boxes: int, left_out: Bools) -> dict[Way, Bools]:
     """Search in every way without some rows; tell which of these are then in a box."""
     rows, part = view.problem.fold(left_out), view.without(left_out)
     unseen = view.sharp().task.part(left_out)
     answers = {}
     if view.problem.blur[1]:
-        path = list(price_path(view.task.part(~left_out), starts, max_boxes))
+        path = list(price_path(view.task.part(~left_out), trained, max_boxes))
         answers = {Way(True, price): unseen.union(boxes) for price, boxes in enumerate(path)}
-        starts = [*starts, path[0]]
-    for price, boxes in enumerate(price_path(part.task, starts, max_boxes)):
+        trained = trained._replace(starts=[*trained.starts, path[0]])
+    for price, boxes in enumerate(price_path(part.task, trained, max_boxes)):
         # Fine bins make the difference between sharp and blurred; without copies prices alone are compared.
         found, sharp = sharpen(part, boxes, PRICES[price]) if view.problem.blur[1] else (part, boxes)
         answers[Way(False, price)] = found.holdout_task(rows).union(sharp)
@@ -162,10 +184,50 @@ def _soft_holds_better(view: ClassProblem, max_boxes: int, way: Way) -> bool:
     part = view.problem.fold(~left_out).for_class(view.target, view.limits, view.seed)
     trained = train_starts(part, max_boxes)
     rows = view.problem.fold(left_out)
-    soft = part.holdout_task(rows).union(thin_faces(part, trained[0]))
+    soft = part.holdout_task(rows).union(thin_faces(part, trained.starts[0]))
     found, boxes = search(part, trained, max_boxes, way)
     task = found.holdout_task(rows)
     return lead(task, soft, task.union(boxes))[0] > 0
+
+
+def _tree_is_ahead(view: ClassProblem, max_boxes: int, verdict: Verdict) -> bool:
+    """Tell whether a tree of about as many cuts does better on the rows left out.
+
+    It is a cheap sign that boxes of this class miss something, be it a hole in the class or that a value is
+    missing.
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    if verdict.answers is None:
+        return False
+    cells = view.features.codes.T.astype(np.float32)
+    cells[cells == MISSING] = np.nan
+    judged = verdict.fold_of < verdict.judged
+    answers = np.zeros(len(judged), bool)
+    for fold in range(verdict.judged):
+        left_out = verdict.fold_of == fold
+        shown = np.flatnonzero(~left_out)[:MAX_TREE_ROWS]
+        tree = DecisionTreeClassifier(max_leaf_nodes=2 * max(max_boxes, 1), random_state=0)
+        tree.fit(cells[shown], view.positive[shown], sample_weight=view.problem.weight[shown])
+        answers[left_out] = tree.predict(cells[left_out])
+    gain, error = lead(view.sharp().task.part(judged), answers[judged], verdict.answers)
+    return gain > error
+
+
+def _turned_holds_better(view: ClassProblem, max_boxes: int, verdict: Verdict) -> bool:
+    """Tell whether boxes of the other class tell this one clearly better on rows left out."""
+    judged = verdict.fold_of < verdict.judged
+    answers = np.zeros((2, len(judged)), bool)
+    for fold in range(verdict.judged):
+        left_out = verdict.fold_of == fold
+        rest, rows = view.problem.fold(~left_out), view.problem.fold(left_out)
+        usual = Way(rest.blur[1] > 0, 0)
+        for turned, side in enumerate((view, view.turned())):
+            part = rest.for_class(side.target, side.limits, side.seed)
+            found, boxes = search(part, train_starts(part, max_boxes), max_boxes, usual)
+            answers[turned, left_out] = found.holdout_task(rows).union(boxes) ^ bool(turned)
+    gain, error = lead(view.sharp().task.part(judged), answers[1, judged], answers[0, judged])
+    return gain > EVIDENCE * error
 
 
 def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:

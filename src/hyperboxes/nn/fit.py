@@ -17,7 +17,7 @@ from ..tables import Table
 from .finish import Way, finish, search
 from .problem import ClassProblem, Problem
 from .settings import Settings
-from .starts import Descent, History, compiled_descent, derived_seed, make_starts, train_starts
+from .starts import Descent, History, Trained, compiled_descent, derived_seed, make_starts, train_starts
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,6 +47,7 @@ def fit_hypernn(
     given: Boxes | None = None,
     warm: Boxes | None = None,
     gradient: Descent | None = None,
+    may_turn: bool = False,
     seed: int = 0,
     progress: bool = False,
 ) -> Fit:
@@ -72,6 +73,9 @@ def fit_hypernn(
         Boxes to start from: instead of the recipe's own starts for the classes they have, or beside them.
     gradient : callable, optional
         The gradient stage; compiled code on the processor by default.
+    may_turn : bool
+        Whether, of two classes, the boxes may describe the other one where that holds clearly better on
+        rows left out.
     seed : int
         Seed of everything random.
     progress : bool
@@ -90,12 +94,14 @@ def fit_hypernn(
         for view, size in zip(views, sizes, strict=True)
     ]
     bounds, history = descent([start for group in starts for start in group])
-    trained = iter(bounds)
-    binned = [[start.to_bins(*next(trained)) for start in group] for group in starts]
-    jobs = list(zip(views, binned, sizes, strict=True))
+    left = iter(bounds)
+    trained = [Trained.read(group, [next(left) for _ in group]) for group in starts]
+    jobs = list(zip(views, trained, sizes, strict=True))
+    may_turn = may_turn and len(targets) == 1 and len(present) == 2
     found = run(
-        lambda job: finish(*job, may_stay_soft=gradient is None), jobs, "crisp search" if progress else None
-    )
+        lambda job: finish(*job, may_stay_soft=gradient is None, may_turn=may_turn),
+        jobs, "crisp search" if progress else None,
+    )  # fmt: skip
     return Fit(_assemble(table, problem, labels, found), history)
 
 

@@ -47,7 +47,7 @@ class BoxLayer(nn.Module):
     device, dtype : optional
         As for every torch layer.
     generator : torch.Generator, optional
-        Source of the random start: lower bounds N(0, 1), side lengths |N(0, 1)|.
+        Source of the random start: lower bounds N(0, 1), side lengths the absolute value of N(0, 1).
 
     Attributes
     ----------

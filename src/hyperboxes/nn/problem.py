@@ -292,6 +292,11 @@ class ClassProblem:
         """Give the problem without copies."""
         return replace(self, binning=self.features.binning)
 
+    def turned(self) -> ClassProblem:
+        """Give the problem of the other one of two classes."""
+        (other,) = np.unique(self.problem.classes[~self.positive]).tolist()
+        return self.problem.for_class(other, self.limits, self.seed)
+
     def without(self, rows: Bools) -> ClassProblem:
         """Give the problem without some rows, binned as here."""
         return replace(self, problem=self.problem.fold(~rows), binning=self.features.binning)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from ..kernels._threads import run
 from ..kernels.descent import descend
 from .initialise import MANY_FEATURES, cluster_boxes, needed_sides, random_boxes, tree_boxes
 from .problem import ClassProblem, Space
+from .settings import StartKind
 
 Floats = NDArray[np.float64]
 Floats32 = NDArray[np.float32]
@@ -27,12 +29,13 @@ HISTORY_POINTS = 60
 
 @dataclass(frozen=True)
 class Start:
-    """Soft boxes in the coordinates of a space, for one class; ``number`` tells the kinds of start apart."""
+    """Soft boxes in the coordinates of a space, for one class; ``number`` tells the starts apart."""
 
     view: ClassProblem
     space: Space
     lower: Floats32
     upper: Floats32
+    kind: StartKind | Literal["given"]
     number: int
     seed: int
 
@@ -48,6 +51,20 @@ class Start:
             upper = np.where(dead[:, None], self.upper, upper)
             return BinBoxes(*self.view.features.binning.normalise(*self.space.to_bins(lower, upper)))
         return self.view.to_bins(self.space, lower, upper)
+
+
+class Trained(NamedTuple):
+    """Starts after training, in bins, and the leaves of a tree among them as they were before."""
+
+    starts: list[BinBoxes]
+    leaves: BinBoxes | None
+
+    @classmethod
+    def read(cls, starts: Sequence[Start], bounds: Sequence[Bounds]) -> Trained:
+        """Read what the gradient stage gave for the starts of one class."""
+        leaves = [start.to_bins(start.lower, start.upper) for start in starts if start.kind == "tree"]
+        trained = [start.to_bins(*found) for start, found in zip(starts, bounds, strict=True)]
+        return cls(trained, leaves[0] if leaves else None)
 
 
 #: The gradient stage: soft boxes of all starts in, trained ones out, with how training went.
@@ -67,21 +84,31 @@ def compiled_descent(starts: Sequence[Start], progress: bool = False) -> tuple[l
 
 def _descend(start: Start, history: Floats) -> Bounds:
     view, settings = start.view, start.view.problem.settings
-    lower, upper = start.lower.copy(), start.upper.copy()
+    # Sides out of reach have no gradient: of a wide table most features have no other.
+    active = ((start.lower > -OUT_OF_REACH) | (start.upper < OUT_OF_REACH)).any(axis=0)
+    if active.all():
+        Z, lower, upper = start.space.Z, start.lower.copy(), start.upper.copy()
+    else:
+        Z, lower, upper = (
+            np.ascontiguousarray(part[:, active]) for part in (start.space.Z, start.lower, start.upper)
+        )
     descend(
-        start.space.Z, view.problem.weight, np.flatnonzero(view.positive), np.flatnonzero(~view.positive),
+        Z, view.problem.weight, np.flatnonzero(view.positive), np.flatnonzero(~view.positive),
         lower, upper, settings.n_steps, settings.batch_size, settings.least_positive_share,
         settings.learning_rate, settings.last_learning_rate, *settings.temperatures(len(start.space.Z)),
         start.seed, history,
     )  # fmt: skip
-    return lower, upper
+    if active.all():
+        return lower, upper
+    trained = start.lower.copy(), start.upper.copy()
+    trained[0][:, active], trained[1][:, active] = lower, upper
+    return trained
 
 
-def train_starts(view: ClassProblem, n_boxes: int) -> list[BinBoxes]:
+def train_starts(view: ClassProblem, n_boxes: int) -> Trained:
     """Make the recipe's own starts of a class, and train them in compiled code."""
     starts = make_starts(view, n_boxes)
-    bounds, _ = compiled_descent(starts)
-    return [start.to_bins(*trained) for start, trained in zip(starts, bounds, strict=True)]
+    return Trained.read(starts, compiled_descent(starts)[0])
 
 
 def make_starts(
@@ -93,9 +120,8 @@ def make_starts(
     for boxes in (given, warm):
         if boxes is not None:
             bounds = view.soft_bounds(space, view.from_boxes(boxes))
-            starts.append(
-                _start(view, space, *bounds, n_boxes, len(view.problem.settings.starts) + len(starts))
-            )
+            number = len(view.problem.settings.starts) + len(starts)
+            starts.append(_start(view, space, *bounds, n_boxes, "given", number))
     if given is not None:
         return starts
     for number, kind in enumerate(view.problem.settings.starts):
@@ -107,13 +133,14 @@ def make_starts(
             bounds = tree_boxes(space.Z, view.positive, view.problem.weight, n_boxes, seed % 2**31)
         elif kind == "random":
             bounds = random_boxes(n_boxes, space.Z.shape[1], seed)
-        starts.append(_start(view, space, *bounds, n_boxes, number))
+        starts.append(_start(view, space, *bounds, n_boxes, kind, number))
     return starts
 
 
 def _start(
-    view: ClassProblem, space: Space, lower: Floats32, upper: Floats32, n_boxes: int, number: int
-) -> Start:
+    view: ClassProblem, space: Space, lower: Floats32, upper: Floats32, n_boxes: int,
+    kind: StartKind | Literal["given"], number: int,
+) -> Start:  # fmt: skip
     """Fill up with clusters; put infinite sides beyond the data, forbidden and idle ones out of reach."""
     seed = derived_seed(view.seed, number)
     if len(lower) < n_boxes:
@@ -127,7 +154,7 @@ def _start(
     low, high = space.reach
     lower = np.where(may_low, np.where(np.isfinite(lower), lower, low), -OUT_OF_REACH)
     upper = np.where(may_high, np.where(np.isfinite(upper), upper, high), OUT_OF_REACH)
-    return Start(view, space, lower.astype(np.float32), upper.astype(np.float32), number, seed)
+    return Start(view, space, lower.astype(np.float32), upper.astype(np.float32), kind, number, seed)
 
 
 def derived_seed(seed: int, part: int) -> int:

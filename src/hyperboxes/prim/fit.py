@@ -208,9 +208,8 @@ def _next_box(
     if search.price > 0:
         drops = search.loosen(box, rows, state.covered)
         dropped = boxes_of_drops(search.ranks, drops)
-        box, at = record.add(
-            drops, dropped, "drop", at, int(np.flatnonzero(_reaches(search, drops.sums))[-1])
-        )
+        may = _reaches(search, drops.sums) & _restrict(search, dropped)
+        box, at = record.add(drops, dropped, "drop", at, int(np.flatnonzero(may)[-1]) if may.any() else 0)
     sums = record.sums[at]
     if not _worth_keeping(search, sums, search.n_conditions(box), state):
         return None
@@ -235,7 +234,14 @@ def _choose(search: Search, peels: Path, folds: list[Bools], state: _State) -> i
     values = (
         _held_out_values(search, peels, folds, state) if folds else search.value(peels.sums, state.covered)
     )
+    # The F1 of a common class is highest for all rows, of which there is nothing to tell.
+    allowed[0] &= not allowed[1:].any()
     return int(np.where(allowed, values, -np.inf).argmax())
+
+
+def _restrict(search: Search, boxes: list[RankBox]) -> Bools:
+    """Tell which boxes ask anything."""
+    return np.array([search.n_conditions(box) > 0 for box in boxes])
 
 
 def _reaches(search: Search, sums: Ints) -> Bools:
@@ -273,7 +279,8 @@ def _best_paste(search: Search, pastes: Path, boxes: list[RankBox], state: _Stat
     if search.settings.criterion not in ("f1", "wracc"):
         return len(pastes) - 1
     conditions = np.array([search.n_conditions(box) for box in boxes])
-    return int((search.value(pastes.sums, state.covered) - search.price * conditions).argmax())
+    worth = search.value(pastes.sums, state.covered) - search.price * conditions
+    return int(np.where(conditions > 0, worth, -np.inf).argmax())
 
 
 def _worth_keeping(search: Search, sums: Ints, n_conditions: int, state: _State) -> bool:

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from .databases import column_types
 from .query import to_sql
+from .verify import Verification, verify
 
-__all__ = ["column_types", "to_sql"]
+__all__ = ["Verification", "column_types", "to_sql", "verify"]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice
 from typing import Any
 
-from .dialects import DIALECTS, Dialect, qualified
+import numpy as np
+
+from .dialects import DIALECTS, Dialect, name_parts, qualified
 
 #: First part of the module of a connection's class -> dialect.
 _MODULES = {
@@ -62,17 +67,86 @@ def column_types(connection: Any, table: str | Sequence[str]) -> dict[str, str]:
     """
     dialect = dialect_of(connection)
     name = qualified(table, dialect)
-    if dialect.name == "duckdb":
-        found = connection.execute(f"DESCRIBE SELECT * FROM {name}").fetchall()  # noqa: S608 - quoted
-        return {row[0]: row[1] for row in found}
     if dialect.name == "spark":
         return dict(connection.table(name).dtypes)
-    if dialect.name == "sqlite":
-        *schema, last = [table] if isinstance(table, str) else table
-        found = connection.execute(
-            "SELECT name, type FROM pragma_table_xinfo(?, ?)", (last, schema[-1] if schema else None)
-        ).fetchall()
+    if dialect.name == "duckdb":
+        found = execute(connection, f"DESCRIBE SELECT * FROM {name}")  # noqa: S608 - quoted
+    elif dialect.name == "postgres":
+        found = execute(connection, _POSTGRES_TYPES, [name])
+    else:
+        *schema, last = name_parts(table)
+        asked = (last, schema[-1] if schema else None)
+        found = execute(connection, "SELECT name, type FROM pragma_table_xinfo(?, ?)", asked)
         if not found:
             raise ValueError(f"the database has no table {last!r}")
-        return {row[0]: row[1] for row in found}
-    return {row[0]: row[1] for row in connection.execute(_POSTGRES_TYPES, [name]).fetchall()}
+    return {row[0]: row[1] for row in found}
+
+
+def execute(connection: Any, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+    """Ask a query and give all rows, as tuples whatever the connection makes of rows."""
+    return [row for rows in _row_batches(connection, query, parameters, 10_000) for row in rows]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows that were read: the cells as a frame or array, and the last column apart."""
+
+    frame: Any
+    answers: list[Any]
+
+    def row(self, place: int) -> tuple[Any, ...]:
+        """Give the cells of one row."""
+        if isinstance(self.frame, np.ndarray):
+            return tuple(self.frame[place])
+        return tuple(self.frame.slice(place, 1).to_pylist()[0].values())
+
+
+def read_batches(connection: Any, query: str, names: Sequence[str], size: int) -> Iterator[Batch]:
+    """Read the rows of a query, some at a time; ``names`` are those of all columns but the last."""
+    if names and dialect_of(connection).name == "duckdb" and find_spec("pyarrow") is not None:
+        yield from _arrow_batches(connection, query, names, size)
+        return
+    for rows in _row_batches(connection, query, None, size):
+        cells = np.empty((len(rows), len(names)), object)
+        for column in range(len(names)):
+            cells[:, column] = [row[column] for row in rows]
+        yield Batch(cells, [row[-1] for row in rows])
+
+
+def _arrow_batches(connection: Any, query: str, names: Sequence[str], size: int) -> Iterator[Batch]:
+    import pyarrow as pa
+
+    relation = connection.sql(query)
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # before DuckDB 1.5
+    for batch in read(size):
+        table = pa.Table.from_batches([batch])
+        cells = table.select(range(len(names))).rename_columns(list(names))
+        yield Batch(cells, table.column(len(names)).to_pylist())
+
+
+def _row_batches(
+    connection: Any, query: str, parameters: Sequence[Any] | None, size: int
+) -> Iterator[list[tuple[Any, ...]]]:
+    dialect = dialect_of(connection)
+    if dialect.name == "spark":
+        rows = (tuple(row) for row in connection.sql(query).toLocalIterator())
+        while batch := list(islice(rows, size)):
+            yield batch
+    elif dialect.name == "postgres":
+        from psycopg.rows import tuple_row
+
+        # On the server, so that the rows do not all have to fit here; binary, which no setting rounds.
+        options = {"binary": True, "row_factory": tuple_row}
+        with connection.transaction(), connection.cursor("hyperboxes", **options) as cursor:
+            cursor.execute(query, parameters)
+            while batch := cursor.fetchmany(size):
+                yield batch
+    else:
+        # A cursor of DuckDB is a connection of its own, which does not see temporary tables.
+        cursor = connection
+        if dialect.name == "sqlite":
+            cursor = connection.cursor()
+            cursor.row_factory = None
+        result = cursor.execute(query, *(() if parameters is None else (parameters,)))
+        while batch := result.fetchmany(size):
+            yield batch

@@ -39,7 +39,7 @@ def nearest_answer(boxes: Boxes, columns: Columns, answers: Sequence[str]) -> st
     choices = [(dialect.number(math.inf), default), *zip(distances, decided, strict=True)]
     if dialect.choose is None:
         whens = "\n".join(f"    WHEN {far} THEN {answer}" for far, answer in choices)
-        return f"CASE {_call(dialect.least, distances)}\n{whens}\n  END"
+        return f"CASE {call(dialect.least, distances)}\n{whens}\n  END"
     return dialect.choose.format(
         answers=", ".join(answer for _, answer in choices),
         ranked=",\n    ".join(dialect.pair.format(far, place) for place, (far, _) in enumerate(choices, 1)),
@@ -52,14 +52,14 @@ def distance(boxes: Boxes, columns: Columns, box: int) -> str:
     asked = boxes.conditions(box)
     scales = [float(boxes.scale[condition.feature]) for condition in asked]
     found = [_violation(columns, condition, scale) for condition, scale in zip(asked, scales, strict=True)]
-    return _call(columns.dialect.greatest, found)
+    return call(columns.dialect.greatest, found)
 
 
-def _call(function: str, arguments: Sequence[str]) -> str:
+def call(function: str, arguments: Sequence[str]) -> str:
     """Call a function of many arguments; of one alone, some databases make an aggregate."""
     while len(arguments) > MOST_ARGUMENTS:
         arguments = [
-            _call(function, arguments[start : start + MOST_ARGUMENTS])
+            call(function, arguments[start : start + MOST_ARGUMENTS])
             for start in range(0, len(arguments), MOST_ARGUMENTS)
         ]
     return arguments[0] if len(arguments) == 1 else f"{function}({', '.join(arguments)})"

@@ -68,10 +68,12 @@ class Columns:
     def predicates(self, conditions: Sequence[Condition]) -> list[str]:
         """Write what a box asks, one predicate or more for each column."""
         asked = [self._predicate(condition) for condition in conditions]
-        # Last, so that only rows which fulfil all else are looked at again.
-        return asked + [
-            f"{cell} IS DISTINCT FROM {self._nan}" for cell in map(self.unsafe, conditions) if cell
-        ]
+        cells = [cell for cell in map(self.unsafe, conditions) if cell]
+        if cells:
+            # NaN is the greatest; last, so that only rows which fulfil all else are looked at again.
+            greatest = cells[0] if len(cells) == 1 else f"GREATEST({', '.join(cells)})"
+            asked.append(f"{greatest} IS DISTINCT FROM {self._nan}")
+        return asked
 
     def box(self, conditions: Sequence[Condition]) -> str:
         """Write what a box asks of a row."""
@@ -86,6 +88,13 @@ class Columns:
         if self.dialect.name != "duckdb" or not self._may_be_nan(condition):
             return None
         return self.as_double(condition.name)
+
+    def as_read(self, name: str, *, categorical: bool) -> str:
+        """Write a cell so that a driver hands it over as it is compared."""
+        cell = self.dialect.identifier(name)
+        # A CHAR of PostgreSQL is compared without the blanks that fill it up.
+        padded = categorical and self.dialect.name == "postgres" and self.type_of(name).sort == "enum"
+        return f"CAST({cell} AS TEXT)" if padded else cell
 
     def _may_be_nan(self, condition: Condition) -> bool:
         sort = self.type_of(condition.name).sort
@@ -260,6 +269,11 @@ class SqliteColumns(Columns):
     def is_present(self, condition: Condition) -> str:
         """Write when a cell is not missing: SQLite has no NaN."""
         return f"{self.dialect.identifier(condition.name)} IS NOT NULL"
+
+    def as_read(self, name: str, *, categorical: bool) -> str:
+        """Write a cell so that a driver hands it over as it is compared: a text is no number."""
+        cell = self.dialect.identifier(name)
+        return cell if categorical else f"CASE WHEN typeof({cell}) IN ('integer', 'real') THEN {cell} END"
 
     def _bare(self, name: str) -> str:
         cell = self.dialect.identifier(name)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..boxes import Boxes, Label
+from .box_table import search_box_table
 from .databases import column_types, dialect_of
 from .dialects import DIALECTS, Dialect, name_parts, qualified
 from .nearest import nearest_answer
@@ -17,8 +18,10 @@ from .predicates import Columns, chain
 
 DialectName = Literal["duckdb", "postgres", "sqlite", "spark"]
 Kind = Literal["case", "where", "select", "view"]
-#: Predicates in a WHERE of one class; with more, the CASE is shorter than what it would spell out.
-MOST_SPELLED_OUT = 500
+#: Boxes that become branches of a CASE; more of them become a table that is searched.
+MOST_BRANCHES = 2000
+#: Predicates that the WHERE of one class spells out; with more, the CASE is shorter.
+MOST_SPELLED_OUT = 5000
 
 
 def to_sql(
@@ -74,15 +77,15 @@ def to_sql(
     >>> from hyperboxes import Boxes
     >>> from hyperboxes.sql import to_sql
     >>> boxes = Boxes.from_rules([({"age": (65, None), "bmi": (20, 25.5)}, "high")], default="low")
-    >>> print(to_sql(boxes))
+    >>> print(to_sql(boxes, types={"age": "SMALLINT", "bmi": "DECIMAL(4,1)"}, dialect="postgres"))
     CASE
-      WHEN CAST("age" AS DOUBLE) BETWEEN CAST('65.0' AS DOUBLE) AND CAST('Infinity' AS DOUBLE)
-        AND CAST("bmi" AS DOUBLE) BETWEEN CAST('20.0' AS DOUBLE) AND CAST('25.5' AS DOUBLE) THEN 'high'
+      WHEN "age" >= 65
+        AND "bmi" BETWEEN 20.0 AND 25.5 THEN 'high'
       ELSE 'low'
     END
-    >>> print(to_sql(boxes, kind="where", label="high", types={"age": "SMALLINT", "bmi": "DECIMAL(4,1)"}))
-    "age" >= 65
-      AND "bmi" BETWEEN CAST('20.0' AS DECIMAL(4,1)) AND CAST('25.5' AS DECIMAL(4,1))
+    >>> print(to_sql(boxes, kind="where", dialect="sqlite"))
+    +`age` BETWEEN 65.0 AND 9e999
+      AND +`bmi` BETWEEN 20.0 AND 25.5
     """
     if connection is not None:
         dialect = _dialect_of_connection(connection, dialect)
@@ -136,6 +139,9 @@ def _check_distinct(names: Sequence[str], dialect: Dialect) -> None:
 def _case(boxes: Boxes, columns: Columns, answers: Sequence[str]) -> str:
     """Write the decision list, with the given text for the answer of each box and of the default."""
     *decided, default = answers
+    # Spark has no such search inside an expression.
+    if boxes.n_boxes > MOST_BRANCHES and columns.dialect.name != "spark":
+        return search_box_table(boxes, columns, answers)
     if boxes.uncovered == "nearest":
         default = nearest_answer(boxes, columns, answers)
     if not decided:
@@ -158,7 +164,7 @@ def _where(boxes: Boxes, columns: Columns, label: Label | EllipsisType | None, b
         return chain("AND", columns.predicates(boxes.conditions(box)), "  ") or "TRUE"
     wanted = _wanted(boxes, label)
     gets = np.array([answer == wanted for answer in boxes.answers.tolist()])
-    if boxes.uncovered == "nearest":
+    if boxes.uncovered == "nearest" or boxes.n_boxes > MOST_BRANCHES:
         return _case(boxes, columns, ["TRUE" if yes else "FALSE" for yes in gets])
     if gets[-1]:
         others = _decided_by(boxes, columns, ~gets[:-1])
@@ -184,7 +190,9 @@ def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> st
 
     A box is asked alone, so that an index can serve it, unless another one may come first.
     """
-    before = np.triu(boxes.overlaps(), k=1) & ~chosen[:, None]
+    before = np.triu(boxes.overlaps(), k=1) & ~chosen[:, None] & chosen
+    if before.sum() > MOST_SPELLED_OUT:
+        return _case(boxes, columns, ["TRUE" if yes else "FALSE" for yes in (*chosen, False)])
     predicates = {}
 
     def predicate(box: int) -> str:
@@ -196,7 +204,7 @@ def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> st
     for box in np.flatnonzero(chosen & ~boxes.shadowed()):
         rivals = [f"({predicate(int(rival))}) IS NOT TRUE" for rival in np.flatnonzero(before[:, box])]
         asked = columns.predicates(boxes.conditions(int(box)))
-        found.append(chain("AND", [*asked, *rivals]) or "TRUE")
+        found.append([*asked, *rivals] or ["TRUE"])
     if len(found) == 1:
-        return found[0]
-    return chain("OR", [f"({part})" for part in found], "  ") if found else None
+        return chain("AND", found[0], "  ")
+    return chain("OR", [f"({chain('AND', asked)})" for asked in found], "  ") if found else None

@@ -1,4 +1,4 @@
-"""Rules: boxes as IF … THEN … ELSE, for people."""
+"""Boxes as IF … THEN … ELSE, for people: plain text and Markdown."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from .boxes import Boxes
-from .summary import Summary, format_label, training_summary
+from ..boxes import Boxes
+from ..summary import Summary, format_label, training_summary
 
 
 def to_text(boxes: Boxes, summary: Summary | None = None) -> str:
@@ -35,7 +35,7 @@ def to_text(boxes: Boxes, summary: Summary | None = None) -> str:
     THEN high
     ELSE low
     """
-    figures = _figures(boxes, summary)
+    figures = figures_of(boxes, summary)
     answers = boxes.answers.tolist()
     lines: list[str] = []
     ends: list[int] = []
@@ -63,7 +63,7 @@ def to_text(boxes: Boxes, summary: Summary | None = None) -> str:
 
 def to_markdown(boxes: Boxes, summary: Summary | None = None) -> str:
     """Write boxes as a Markdown table, one row for each rule; see ``to_text``."""
-    figures = _figures(boxes, summary)
+    figures = figures_of(boxes, summary)
     rows: list[tuple[str, ...]] = [("", "if", "then")]
     for box, answer in enumerate(boxes.answers.tolist()[:-1]):
         asked = " and ".join(_code(str(condition)) for condition in boxes.conditions(box)) or "always"
@@ -77,7 +77,7 @@ def to_markdown(boxes: Boxes, summary: Summary | None = None) -> str:
     return "\n".join(table if figures is None else [*table, "", _legend(figures)])
 
 
-def _figures(boxes: Boxes, summary: Summary | None) -> Summary | None:
+def figures_of(boxes: Boxes, summary: Summary | None) -> Summary | None:
     if summary is None:
         return None if boxes.counts is None else training_summary(boxes)
     if len(summary.labels) != boxes.n_boxes + 1:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import tables
-from .boxes import Boxes
-from .conditions import format_name, format_number
-from .plot import COLOURS, _literally, _new_axes, _new_figure, _plain
+from .. import tables
+from ..boxes import Boxes
+from ..conditions import format_name, format_number
+from ._style import COLOURS, literally, new_axes, new_figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .prim import Trajectory
+    from ..prim import Trajectory
 
 Floats = NDArray[np.float64]
 #: Labelled points stand at least so far apart, as a share of the picture.
@@ -81,7 +81,7 @@ class TradeOffDisplay:
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import BoundaryNorm, ListedColormap
 
-        self.ax_ = _new_axes() if ax is None else ax
+        self.ax_ = new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure  # type: ignore[assignment]
         made = self.trajectory
         size = made.recall if made.binary else made.share
@@ -239,21 +239,21 @@ class BoundsDisplay:
     def plot(self, ax: Axes | None = None) -> BoundsDisplay:
         """Draw, and return self."""
         if ax is None:
-            ax = _new_figure(7.2, 1.0 + 0.5 * max(1, len(self.ranges))).add_subplot()
-            _plain(ax)
+            ax = new_figure(7.2, 1.0 + 0.5 * max(1, len(self.ranges))).add_subplot()
+            plain(ax)
         self.ax_ = ax
         self.figure_ = ax.figure  # type: ignore[assignment]
         for place, one in enumerate(self.ranges):
             ax.barh(place, 1.0, height=0.34, color="#E0E0E0", zorder=2)
             ax.barh(place, one.high - one.low, left=one.low, height=0.34, color=COLOURS[0], zorder=3)
             for x, text, align in ((one.low, one.low_text, "left"), (one.high, one.high_text, "right")):
-                ax.text(x, place - 0.24, _literally(text), ha=align, va="bottom", fontsize=8, zorder=4)
+                ax.text(x, place - 0.24, literally(text), ha=align, va="bottom", fontsize=8, zorder=4)
             if one.quasi_p is not None:
                 ax.text(1.04, place, f"{one.quasi_p:.2g}", va="center", fontsize=8)
         if any(one.quasi_p is not None for one in self.ranges):
             ax.text(1.04, -0.75, "quasi-p", va="center", fontsize=8, color="#555555")
-        ax.set_yticks(range(len(self.ranges)), [_literally(format_name(one.name)) for one in self.ranges])
-        ax.set(xlim=(-0.03, 1.18), ylim=(max(len(self.ranges), 1) - 0.4, -1.0), title=_literally(self.title))
+        ax.set_yticks(range(len(self.ranges)), [literally(format_name(one.name)) for one in self.ranges])
+        ax.set(xlim=(-0.03, 1.18), ylim=(max(len(self.ranges), 1) - 0.4, -1.0), title=literally(self.title))
         ax.set_xticks([0, 0.5, 1], ["least", "range of the data", "largest"])
         ax.grid(visible=False)
         ax.title.set_fontsize(10)

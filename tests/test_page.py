@@ -1,0 +1,556 @@
+"""The page's own modules, asked by node, against Python: the page cannot say what the package does not."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+import struct
+import subprocess
+from dataclasses import replace
+from html import escape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+import sqlglot
+from hostile import TEXTS, columns_for, matrix_of
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+from sklearn import config_context
+from strategies import boxes, boxes_and_table, numbers
+from typer.testing import CliRunner
+
+import hyperboxes.page
+from hyperboxes import Boxes, PRIMClassifier, explore, report, write_model
+from hyperboxes.cli import app
+from hyperboxes.conditions import format_number
+from hyperboxes.explain import explain
+from hyperboxes.model_file import ModelFormatError, dumps, loads
+from hyperboxes.page import bundle, payload
+from hyperboxes.rules import to_text
+from hyperboxes.sketch import to_html
+from hyperboxes.summary import summarize
+
+PAGE = Path(hyperboxes.page.__file__).parent
+HERE = Path(__file__).parent / "page"
+ARROW = {
+    "double": pa.float64(),
+    "real": pa.float32(),
+    "bigint": pa.int64(),
+    "text": pa.string(),
+    "bool": pa.bool_(),
+}
+AGES = Boxes.from_rules([({"age": (65, None)}, "high")], default="low")
+
+
+def node() -> str:
+    found = shutil.which("node")
+    if found is None:
+        if os.environ.get("HYPERBOXES_REQUIRE_SERVICES") == "1":
+            pytest.fail("node is required and not installed")
+        pytest.skip("node is not installed: apt install nodejs")
+    return found
+
+
+@pytest.fixture(scope="module")
+def ask():
+    """Ask the page's modules a question; one process answers all of them."""
+    worker = subprocess.Popen(
+        [node(), HERE / "worker.mjs", PAGE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+    def question(task, **content):
+        worker.stdin.write(json.dumps({"task": task, **content}) + "\n")
+        worker.stdin.flush()
+        reply = json.loads(worker.stdout.readline())
+        assert "error" not in reply, reply
+        return reply["answer"]
+
+    yield question
+    worker.stdin.close()
+    worker.stdout.close()
+    worker.wait()
+
+
+def digits(value: float) -> str:
+    return struct.pack(">d", value).hex()
+
+
+def number(text: str) -> float:
+    return struct.unpack(">d", bytes.fromhex(text))[0]
+
+
+def literals(made: Boxes, classes=None) -> dict:
+    """What the page is told of names and labels."""
+    labels = made.classes.tolist() if classes is None else classes
+    return {
+        "model": payload._model(made, {}),
+        "features": payload._features(made, np.ones(made.n_features)),
+        "classes": [{"shown": payload.format_label(label), **payload._literal(label)} for label in labels],
+    }
+
+
+def test_node_unit_tests_pass():
+    run = subprocess.run(
+        [node(), "--test", HERE / "model.test.mjs"],
+        env={**os.environ, "HYPERBOXES_PAGE": str(PAGE)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout
+
+
+# -- the page decides as Python does -----------------------------------------------------------------
+
+
+@given(made=boxes_and_table(counts=False), seed=st.integers(0, 99))
+def test_every_row_is_contained_decided_and_counted_as_in_python(ask, made, seed):
+    model, table = made
+    table = table.astype(np.float64)
+    labels = model.classes.tolist()
+    assume(labels)
+    codes = np.random.default_rng(seed).integers(0, len(labels), len(table)).tolist()
+    found = ask(
+        "judge", model=payload._model(model, {}), columns=[[digits(cell) for cell in c] for c in table.T],
+        classes=codes, nClasses=len(labels),
+    )  # fmt: skip
+    assert np.array_equal(
+        np.array(found["contains"], bool).reshape(model.n_boxes, len(table)).T, model.contains(table)
+    )
+    assert found["held"] == model.apply(table).tolist()
+    assert found["decided"] == model.decide(table).tolist()
+    assert found["one"] == found["decided"]
+    expected = summarize(model, table, np.array([labels[code] for code in codes], model.classes.dtype))
+    assert found["counts"] == expected.counts.ravel().tolist()
+    assert found["inside"] == expected.inside.tolist()
+    check_figures(found["figures"], expected)
+
+
+def same(ours, theirs):
+    """Compare figures; JSON has no NaN and says null."""
+    ours = [math.nan if value is None else value for value in ours]
+    return np.allclose(ours, theirs, rtol=1e-12, atol=0, equal_nan=True)
+
+
+def check_figures(ours, summary):
+    for ours_name, theirs in (("precision", "precision"), ("recall", "recall"), ("rows", "support")):
+        assert same([box[ours_name] for box in ours["boxes"]], getattr(summary, theirs))
+    for name in ("precision", "recall", "f1"):
+        assert same([one[name] for one in ours["classes"]], getattr(summary, f"class_{name}"))
+    assert same([ours["accuracy"], ours["macroF1"]], [summary.accuracy, summary.macro_f1])
+
+
+@given(made=boxes_and_table(counts=False), units=st.lists(st.sampled_from([1.0, 0.5, 3.7]), min_size=3))
+def test_explanations_agree(ask, made, units):
+    model, table = made
+    unit = np.array(units[: model.n_features])
+    place = {label: code for code, label in enumerate(model.classes.tolist())} | {None: -1}
+    for row in table.astype(np.float64)[:3]:
+        theirs = explain(model, row, unit)
+        ours = ask(
+            "explain", model=payload._model(model, {}), cells=[digits(cell) for cell in row],
+            unit=[digits(one) for one in unit],
+        )  # fmt: skip
+        assert ours["prediction"] == place[theirs.prediction]
+        assert ours["box"] == (-1 if theirs.box is None else theirs.box)
+        assert [c["holds"] for c in ours["conditions"]] == [margin.holds for margin in theirs.margins]
+
+        def plain(change):
+            if change is None:
+                return None
+            cells = []
+            for name, value in change.values.items():
+                known = model.categories.get(name)
+                cell = float(value) if known is None else float(known.index(value))
+                cells.append([model.feature_names.index(name), digits(cell)])
+            return {
+                "box": change.box, "enters": change.enters, "cells": cells,
+                "distance": digits(change.distance), "prediction": place[change.prediction],
+            }  # fmt: skip
+
+        assert ours["changes"] == [plain(change) for change in theirs.changes]
+        assert ours["smallest"] == plain(theirs.smallest_change)
+
+
+@settings(max_examples=30)
+@given(values=st.lists(numbers | st.sampled_from([math.inf, -math.inf, math.nan]), min_size=1, max_size=200))
+def test_numbers_are_written_as_python_writes_them(ask, values):
+    shown = ask("repr", values=[digits(value) for value in values])
+    assert shown == [[repr(value), format_number(value)] for value in values]
+    near = ask("next", values=[digits(value) for value in values if not math.isnan(value)])
+    expected = [
+        [math.nextafter(v, -math.inf), math.nextafter(v, math.inf)] for v in values if not math.isnan(v)
+    ]
+    assert [[number(side) for side in sides] for sides in near] == expected
+
+
+# -- text out ----------------------------------------------------------------------------------------
+
+
+@given(made=boxes(counts=False))
+def test_rules_read_as_those_of_python(ask, made):
+    assert ask("rules", **literals(made)) == to_text(made)
+
+
+@given(made=boxes_and_table(counts=False))
+def test_python_text_makes_the_same_boxes(ask, made):
+    model, table = made
+    text = ask("python", **literals(model))
+    scope: dict = {}
+    exec(text, scope)  # noqa: S102 - our own text
+    again = scope["boxes"]
+    assert np.array_equal(again.lower, model.lower)
+    assert np.array_equal(again.upper, model.upper)
+    assert again.predict(table).tolist() == model.predict(table).tolist()
+
+
+def speakable(made: Boxes) -> bool:
+    """Tell whether a database can hold the names and texts of these boxes at all."""
+    names = {name.casefold() for name in made.feature_names}
+    texts = [value for value in (*made.classes.tolist(), *sum(made.categories.values(), ()))
+             if isinstance(value, str)]  # fmt: skip
+    return "" not in names and len(names) == made.n_features > 0 and "\0" not in "".join([*names, *texts])
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_a_database_gives_the_answers_of_the_page_s_sql(ask, data):
+    made = data.draw(boxes(uncovered=("default",), counts=False))
+    written = ask("sql", dialect="duckdb", **literals(made))
+    assert ("text" in written) or not speakable(made), written
+    assume(speakable(made))
+    columns = data.draw(columns_for(made))
+    arrays = [pa.array(cells, ARROW[kind], from_pandas=False) for kind, cells in columns.values()]
+    with duckdb.connect() as database:
+        database.register("drawn", pa.table(arrays, names=list(columns)))
+        answers = database.execute(f"SELECT {written['text']} FROM drawn").fetchall()  # noqa: S608
+        assert [row[0] for row in answers] == made.predict(matrix_of(made, columns)).tolist()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+def test_sql_of_hostile_names_is_one_expression_of_the_same_names(ask, name, dialect):
+    made = Boxes.from_rules(
+        [({name: (None, 2.0), "c": {name}}, name)], default="o" + name, categories={"c": [name, "z"]}
+    )
+    written = ask("sql", dialect=dialect, **literals(made))
+    if dialect == "postgres" and len(name.encode()) > 63:
+        assert "63 bytes" in written["refused"]
+        return
+    (parsed,) = sqlglot.parse(f"SELECT {written['text']}", dialect=dialect)
+    assert {column.name for column in parsed.find_all(sqlglot.exp.Column)} == {name, "c"}
+    texts = [one.this for one in parsed.find_all(sqlglot.exp.Literal, sqlglot.exp.ByteString)]
+    assert {name, "o" + name} <= {text.replace("\\\\", "\\") for text in texts}
+
+
+def test_sql_that_cannot_be_exact_is_refused_with_the_reason(ask):
+    nearest = replace(AGES, uncovered="nearest", scale=np.ones(1))
+    assert "nearest" in ask("sql", dialect="duckdb", **literals(nearest))["refused"]
+    large = Boxes.from_rules([({"a": {2**53}}, 1)], default=0, categories={"a": [1, 2**53]})
+    assert "too large" in ask("sql", dialect="duckdb", **literals(large))["refused"]
+    folded = Boxes.from_rules([({"a": (1, None), "A": (2, None)}, 1)], default=0)
+    assert "rename" in ask("sql", dialect="duckdb", **literals(folded))["refused"]
+
+
+# -- the model file ----------------------------------------------------------------------------------
+
+
+def draw_edit(draw, made: Boxes):
+    """Draw an edit as the page does it, with the boxes that Python makes of it."""
+    box = draw(st.integers(0, made.n_boxes - 1))
+    kind = draw(st.sampled_from(["bound", "categories", "open", "remove", "copy", "move", "label"]))
+    order = list(range(made.n_boxes))
+    if kind == "label":
+        label = draw(st.integers(0, len(made.classes) - 1))
+        labels = made.labels.copy()
+        labels[box] = made.classes[label]
+        return ["label", box, label], replace(made, labels=labels, counts=None)
+    if kind == "remove":
+        return ["remove", box], made.drop([box])
+    if kind == "copy":
+        return ["copy", box], made.select([*order[: box + 1], box, *order[box + 1 :]])
+    if kind == "move":
+        step = draw(st.integers(-2, 2))
+        order.insert(min(max(0, box + step), len(order) - 1), order.pop(box))
+        return ["move", box, step], made.select(order)
+    assume(made.n_features)
+    feature = draw(st.integers(0, made.n_features - 1))
+    name = made.feature_names[feature]
+    if kind == "open":
+        return ["open", box, feature], made.open(box, name)
+    if name in made.categories:
+        flags = draw(st.lists(st.booleans(), min_size=len(made.categories[name]),
+                              max_size=len(made.categories[name])).filter(any))  # fmt: skip
+        allowed = {key: table.copy() for key, table in made.allowed.items()}
+        allowed[name][box] = flags
+        return ["categories", box, feature, flags], replace(made, allowed=allowed, counts=None)
+    side, value = draw(st.sampled_from(["lower", "upper"])), draw(numbers)
+    lower, upper = made.lower.copy(), made.upper.copy()
+    if side == "lower":
+        lower[box, feature] = min(value, upper[box, feature])
+    else:
+        upper[box, feature] = max(value, lower[box, feature])
+    return ["bound", box, feature, side, digits(value)], replace(made, lower=lower, upper=upper, counts=None)
+
+
+@given(data=st.data())
+def test_an_edited_model_reads_back_as_the_same_edit_in_python(ask, data):
+    model = data.draw(boxes())
+    edits, expected = [], model
+    for _ in range(data.draw(st.integers(0, 4))):
+        if not expected.n_boxes:
+            break
+        edit, expected = draw_edit(data.draw, expected)
+        edits.append(edit)
+    meta = {"n": 1.5, "é": "\x7f\n🙂", "edited_from": "old"}
+    text = ask("file", model=payload._model(model, meta), edits=edits)
+    if replace(expected, counts=None) == replace(model, counts=None):
+        assert text == dumps(model, meta)
+    else:
+        assert loads(text) == expected
+        made_from = json.loads(dumps(model, meta))["sha256"]
+        assert json.loads(text)["meta"] == meta | {"edited_from": made_from}
+
+
+# -- rows in -----------------------------------------------------------------------------------------
+
+
+cells = (
+    numbers | st.sampled_from([math.inf, -math.inf, math.nan]) | st.integers(-999, 999).map(lambda k: k / 100)
+)
+
+
+@given(columns=st.integers(0, 6).flatmap(
+    lambda n: st.lists(st.lists(cells, min_size=n, max_size=n), min_size=1, max_size=4)))  # fmt: skip
+def test_rows_arrive_bit_by_bit(ask, columns):
+    packed = payload._pack([np.array(column, np.float64) for column in columns])
+    arrived = ask("unpack", rows={"n": len(columns[0]), **packed})
+    assert arrived == [[digits(cell) for cell in column] for column in columns]
+
+
+def test_decimals_are_packed_as_whole_numbers():
+    assert payload._divisor(np.array([0.1, 2.25, np.nan, -7.0])) == 100
+    assert payload._divisor(np.array([1 / 3])) == 1
+    assert payload._divisor(np.array([1.0, 2.0**60])) == 1
+
+
+# -- intervals ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("hits", "rows"), [(0, 1), (1, 1), (3, 10), (999, 1000), (0, 50)])
+def test_shares_have_wilson_s_interval(ask, hits, rows):
+    found = ask("figures", counts=[hits, rows - hits, 0, 0], answers=[0, 1], nClasses=2)
+    expected = binomtest(hits, rows).proportion_ci(method="wilson")
+    assert np.allclose(found["boxes"][0]["precisionInterval"], expected, atol=1e-12)
+    assert found["boxes"][1]["precisionInterval"] is None
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[0.45, 0.05], [0.05, 0.45]], [[0.9, 0.02], [0.03, 0.05]], [[0.9, 0.03], [0.01, 0.06]],
+        [[0.3, 0.02, 0.01], [0.05, 0.25, 0.03], [0.0, 0.04, 0.3]],
+        [[0.02, 0.01, 0.0], [0.02, 0.6, 0.05], [0, 0.05, 0.25]],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("rows", [40, 200])
+def test_intervals_of_f1_hold_what_they_promise(ask, matrix, rows):
+    """Tables drawn from a known confusion matrix: the true F1 lies in about 95 % of the intervals.
+
+    Each class occurs in nearly every table: the mean is over the classes that do.
+    """
+    shares = np.array(matrix)
+    classes = len(shares)
+    truth = 2 * np.diag(shares) / (shares.sum(0) + shares.sum(1))
+    draws = 600
+    drawn = np.random.default_rng(1).multinomial(rows, shares.ravel(), draws).reshape(-1, classes, classes)
+    held, judged, macro = np.zeros(classes), np.zeros(classes), 0
+    for counts in drawn:  # a box for each answer: counts by answer and truth
+        table = np.vstack([counts.T, np.zeros(classes)]).ravel().tolist()
+        found = ask("figures", counts=table, answers=[*range(classes), -1], nClasses=classes)
+        for label, one in enumerate(found["classes"]):
+            if one["f1Interval"] is not None:
+                judged[label] += 1
+                held[label] += one["f1Interval"][0] <= truth[label] <= one["f1Interval"][1]
+        low, high = found["macroF1Interval"]
+        macro += low <= truth.mean() <= high
+    assert (held / judged > 0.9).all(), held / judged
+    assert macro / draws > 0.9
+
+
+def test_a_perfect_score_is_no_certainty(ask):
+    found = ask("figures", counts=[15, 0, 0, 15, 0, 0], answers=[0, 1, -1], nClasses=2)
+    assert found["macroF1"] == 1
+    assert found["macroF1Interval"][0] < 0.9
+
+
+# -- the file ----------------------------------------------------------------------------------------
+
+
+def test_a_page_is_one_strict_file_and_small(tmp_path):
+    path = tmp_path / "risk.html"
+    report(AGES, [[70], [30]], ["high", "low"], path)
+    text = path.read_text()
+    assert len(text) < 200_000
+    assert re.search(r"default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'", text)
+    without_icon = re.sub(r'<link rel="icon"[^>]*>', "", text)
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", without_icon)
+    unsafe = r"<[^>]*\son\w+=|javascript:|innerHTML|outerHTML|insertAdjacent|document\.write|eval\("
+    assert not re.search(unsafe, text.split('id="data"')[0] + bundle.script_text())
+
+
+@pytest.mark.parametrize(
+    "text", ["</script><script>alert(1)//", "<!--<script>", "\u2028\u2029", "{{script}}", "]]>"]
+)
+def test_data_cannot_leave_their_place(text):
+    boxes = Boxes.from_rules([({text: (65, None)}, text)], default="low")
+    html = explore(boxes, [[70], [30]], [text, "low"], title=text).html
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)[1]
+    assert not set("<>&'\u2028\u2029") & set(data)
+    assert json.loads(data)["features"][0]["name"] == text
+    assert html.count("<script") == 2 + bundle.script_text().count("<script")
+
+
+def test_every_module_of_the_page_is_in_the_bundle():
+    script = bundle.script_text()
+    for file in PAGE.glob("*.js"):
+        assert f'modules["{file.name}"] = ' in script
+
+
+def test_a_module_that_cannot_be_enclosed_is_an_error():
+    with pytest.raises(ValueError, match="named import"):
+        bundle._enclose("x.js", 'import * as all from "./model.js";\n')
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": ["high"]}, "one label for each of the 2 rows"),
+        ({"X": [[1, 2], [3, 4]]}, "2 columns; these boxes speak of 1"),
+        ({"X": np.empty((0, 1)), "y": []}, "no rows"),
+        ({"y": ["a", "b"]}, "none of the classes"),
+        ({"max_rows": 0}, "max_rows must be 1 or more"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_an_error_that_helps(change, message):
+    with pytest.raises(ValueError, match=message):
+        explore(**({"model": AGES, "X": [[70], [30]], "y": ["high", "low"]} | change))
+
+
+def test_nothing_is_written_where_the_model_cannot_be_a_file(tmp_path):
+    boxes = Boxes.from_rules([({"a\ud800": (1, None)}, "high")], default="low")
+    with pytest.raises(ModelFormatError, match="whole Unicode"):
+        report(boxes, [[70], [30]], ["high", "low"], tmp_path / "p.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_of_one_class_against_the_rest_the_others_are_one():
+    X = np.arange(90.0)[:, None]
+    y = np.repeat(["a", "b", "c"], 30)
+    data = data_of(explore(PRIMClassifier(positive_label="a").fit(X, y), X, y))
+    assert [one["shown"] for one in data["classes"]] == ["a", "not a"]
+    assert sum(data["counts"]) == 90
+    assert data["kind"] == "training"
+
+
+def data_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page.html, re.S)[1])
+
+
+def test_of_many_rows_some_are_drawn_and_counts_stay_exact():
+    X = np.arange(5000.0)[:, None]
+    y = np.where(X[:, 0] >= 100, "high", "low")
+    data = data_of(explore(AGES, X, y, max_rows=300))
+    assert (data["rows"]["n"], data["rows"]["total"]) == (300, 5000)
+    assert data["counts"] == summarize(AGES, X, y).counts.ravel().tolist()
+    wide = Boxes(np.full((1, 4000), 0.0), np.full((1, 4000), np.inf), [1], default=0)
+    assert data_of(explore(wide, np.ones((400, 4000)), np.ones(400, int)))["rows"]["n"] == 300
+
+
+def test_the_page_says_which_rows_it_is_judged_on():
+    X, y = np.array([[70.0], [80.0], [30.0]]), ["high", "low", "low"]
+    learned = replace(AGES, counts=summarize(AGES, X, y).counts)
+    assert data_of(explore(learned, X, y))["kind"] == "training"
+    assert data_of(explore(learned, X[:2], y[:2]))["kind"] == "given"
+    assert data_of(explore(AGES, X, y))["kind"] == "given"
+    assert data_of(explore(learned, X, y, held_out=True))["kind"] == "held out"
+    assert data_of(explore(AGES, X, y, held_out=False))["kind"] == "training"
+
+
+# -- in a notebook and on the command line -------------------------------------------------------------
+
+
+class Reader(HTMLParser):
+    """Collects the text of a page, and its attributes by name."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.texts, self.tags, self.attributes = [], [], {}
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            self.attributes.setdefault(name, []).append(value)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@given(made=boxes())
+def test_a_sketch_shows_every_rule_as_text_and_draws_within_its_frame(made):
+    read = Reader(to_html(made))
+    for box in range(made.n_boxes):
+        rule = " and ".join(str(condition) for condition in made.conditions(box)) or "always"
+        assert rule in read.texts
+    table, picture = (
+        {"table", "thead", "tbody", "tr", "th", "td"},
+        {"text", "rect", "circle", "path", "title"},
+    )
+    assert set(read.tags) <= {"div", "svg"} | table | picture
+    for name in ("x", "y", "width"):
+        assert all(-1 <= float(value) <= 10_000 for value in read.attributes.get(name, []))
+
+
+def test_a_fitted_estimator_shows_its_rules_and_a_picture():
+    X, y = np.arange(60.0).reshape(-1, 2), np.repeat(["a", "b"], 15)
+    model = PRIMClassifier().fit(X, y)
+    for shown in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
+        assert "<svg" in shown
+        assert escape(str(model.boxes_.conditions(0)[0])) in shown
+    assert "What each box admits" not in PRIMClassifier()._repr_html_()
+    with config_context(display="text"):
+        assert not hasattr(model, "_repr_html_")
+        assert "text/html" not in model._repr_mimebundle_()
+
+
+def test_the_command_writes_a_page(tmp_path):
+    write_model(AGES, tmp_path / "m.boxes.json")
+    (tmp_path / "t.csv").write_text("age,risk\n70,high\n30,low\n20,low\n")
+    asked = [
+        "report",
+        "m.boxes.json",
+        "t.csv",
+        "--target",
+        "risk",
+        "-o",
+        "p.html",
+        "--held-out",
+        "--title",
+        "Risk",
+    ]
+    asked = [str(tmp_path / one) if one[0] != "-" and "." in one else one for one in asked]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0, result.output
+    data = json.loads(re.search(r'id="data">(.*?)</script>', (tmp_path / "p.html").read_text(), re.S)[1])
+    assert (data["title"], data["kind"], data["rows"]["total"]) == ("Risk", "held out", 3)
+    refused = CliRunner().invoke(app, [*asked[:6], str(tmp_path / "p.pdf")])
+    assert refused.exit_code == 1
+    assert refused.output.startswith("error: ")
+    assert "a page ends in .html" in refused.output
