@@ -47,7 +47,7 @@ def fill(connection: Any, X: NDArray[np.float64]) -> None:
     for begin in range(0, len(X), step):
         block = {f"x{column}": X[begin : begin + step, column] for column in range(COLUMNS)}
         connection.register("block", block)
-        connection.execute(f"INSERT INTO {TABLE} SELECT * FROM block")  # noqa: S608
+        connection.execute(f"INSERT INTO {TABLE} SELECT * FROM block")
         connection.unregister("block")
 
 
@@ -92,7 +92,7 @@ def run(quick: bool) -> list[Bar]:
         return dict(connection.execute(query).fetchall())
 
     def counted(answer: str) -> str:
-        return f"SELECT answer, count(*) FROM (SELECT {answer} AS answer FROM {TABLE}) GROUP BY answer"  # noqa: S608
+        return f"SELECT answer, count(*) FROM (SELECT {answer} AS answer FROM {TABLE}) GROUP BY answer"
 
     predicted = boxes.predict(X)
     expected = dict(zip(*(part.tolist() for part in np.unique(predicted, return_counts=True)), strict=True))
@@ -103,7 +103,7 @@ def run(quick: bool) -> list[Bar]:
             raise AssertionError("the database and predict disagree")
     total = " + ".join(f"sum(x{column})" for column in range(COLUMNS))
     measured = {
-        "sum of all columns": best(lambda: connection.execute(f"SELECT {total} FROM {TABLE}").fetchall()),  # noqa: S608
+        "sum of all columns": best(lambda: connection.execute(f"SELECT {total} FROM {TABLE}").fetchall()),
         "exact CASE, types known": best(lambda: ask(typed)),
         "exact CASE, types unknown": best(lambda: ask(untyped)),
     }
@@ -113,7 +113,7 @@ def run(quick: bool) -> list[Bar]:
     if tree is not None:
         query, leaves = tree
         counting = (
-            f"SELECT output_label, count(*) FROM ({query.rstrip(';')}) AS answers GROUP BY output_label"  # noqa: S608
+            f"SELECT output_label, count(*) FROM ({query.rstrip(';')}) AS answers GROUP BY output_label"
         )
         measured[f"orbital, tree of {leaves} leaves"] = best(lambda: ask(counting))
     share = expected["inside"] / rows
