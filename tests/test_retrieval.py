@@ -20,6 +20,7 @@ from hyperboxes import Boxes
 from hyperboxes.retrieval.advice import grid_cuts
 from hyperboxes.retrieval.indexes import KINDS, Index, find_indexes, index_name
 from hyperboxes.retrieval.learning import Round, Rows, estimated_share, expected_looks, fit_marked
+from hyperboxes.retrieval.plans import explain
 from hyperboxes.retrieval.ranking import count_query, depth, ranked_query
 from hyperboxes.retrieval.rows import Sample, drawn_keys, read_sample
 from hyperboxes.retrieval.sources import open_source
@@ -471,6 +472,25 @@ def test_brin_is_advised_where_rows_follow_a_column(postgres):
         connection.execute("ANALYZE ordered")
         assert indexed.plan().served, indexed.plan().text
         assert indexed.hits == found.hits
+
+
+def test_missing_values_lose_no_row_in_a_tree_of_cubes(postgres):
+    with contextlib.closing(connect("postgres", postgres)) as connection:
+        rng = np.random.default_rng(0)
+        X = rng.uniform(size=(20_000, 2))
+        X[rng.uniform(size=X.shape) < 0.05] = np.nan
+        columns = {name: ("double", cells) for name, cells in zip("ab", X.T.tolist(), strict=True)}
+        load_fast(connection, "postgres", "gaps", columns, len(X))
+        connection.execute("SET enable_seqscan = off")
+        source = open_source(connection, "gaps", "id")
+        index = Index("cube", "gaps_cube", (), ("a", "b"))
+        source.run(index.statements(source))
+        for low in np.linspace(0, 0.9, 10).tolist():
+            box = Boxes([[low, 1 - low - 0.1]], [[low + 0.1, 1 - low]], [True], ["a", "b"], default=False)
+            hints = index.hints(source, box, 0)
+            query = ranked_query(source, box, np.ones(2), "depth", None, lambda _, hints=hints: hints)
+            assert "gaps_cube" in explain(source, query).text
+            assert {row[0] - 1 for row in source.rows(query)} == set(np.flatnonzero(box.predict(X)).tolist())
 
 
 def test_advice_leaves_boxes_alone_that_hold_much_of_the_table(connection, engine):
