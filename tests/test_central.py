@@ -74,14 +74,37 @@ def test_database_finds_the_same_rows_at_the_same_distance(engine, postgres):
         matrix = matrix_of(made, columns)[np.argsort(keys)]
         centre = centres(made, matrix)
         types = column_types(connection, "drawn")
-        query = centre.to_sql("drawn", "the key", 2, dialect=engine, types=types)
+        query = centre.to_sql("drawn", "the key", 12, dialect=engine, types=types)
         answer = connection.execute(query).fetchall()
-        found = centre.rank(matrix, 2)
+        found = centre.rank(matrix, 12)
         expected = list(zip(found.row.tolist(), found.box.tolist(), found.distance.tolist(), strict=True))
         assert answer == expected
 
     law()
     connection.close()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite", "postgres"])
+def test_a_missing_value_and_another_category_count_as_one(engine, postgres):
+    columns = {
+        "a": ("double", [1.0, 1.0, 1.0, 1.0, 1.0, 9.0]),
+        "b": ("double", [5.0, None, 5.0, 5.0, 7.0, 0.0]),
+        "c": ("text", ["x", "x", "y", None, "x", "x"]),
+    }
+    made = Boxes.from_rules(
+        [({"a": (0, 2)}, "in")], default="out", feature_names=["a", "b", "c"], categories={"c": ["x", "y"]}
+    )
+    matrix = matrix_of(made, columns)
+    centre = centres(made, matrix)
+    connection = connect(engine, postgres)
+    load(connection, engine, "drawn", columns, "key", list(range(6)))
+    types = column_types(connection, "drawn")
+    answer = connection.execute(centre.to_sql("drawn", "key", 9, dialect=engine, types=types)).fetchall()
+    connection.close()
+    assert [(row, distance) for row, _, distance in answer if row in (0, 1, 2, 3)] == [
+        (0, 0.0), (1, 1.0), (2, 1.0), (3, 1.0),
+    ]  # fmt: skip
+    assert [row for row, _, _ in answer] == centre.rank(matrix, 9).row.tolist()
 
 
 @given(

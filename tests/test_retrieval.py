@@ -20,6 +20,7 @@ from hyperboxes import Boxes
 from hyperboxes.retrieval.advice import grid_cuts
 from hyperboxes.retrieval.indexes import KINDS, Index, find_indexes, index_name
 from hyperboxes.retrieval.learning import Round, Rows, estimated_share, expected_looks, fit_marked
+from hyperboxes.retrieval.plans import explain
 from hyperboxes.retrieval.ranking import count_query, depth, ranked_query
 from hyperboxes.retrieval.rows import Sample, drawn_keys, read_sample
 from hyperboxes.retrieval.sources import open_source
@@ -310,22 +311,22 @@ def test_marks_stand_for_the_rows_they_were_drawn_from():
         assert stand_for[(rows <= edge).all(axis=1)].sum() == pytest.approx(truth, rel=0.25)
 
 
-def test_marking_only_what_is_right_does_not_draw_the_boxes_together():
+def test_marks_in_a_corner_of_the_hits_do_not_draw_the_boxes_there():
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(8000, 4))
+    X = rng.uniform(size=(20_000, 4))
     kind = (X[:, 0] <= 0.4) & (X[:, 1] <= 0.5)
-    with duckdb.connect() as connection:
-        columns = {name: ("double", cells) for name, cells in zip("abcd", X.T.tolist(), strict=True)}
-        load_fast(connection, "duckdb", "squares", columns, 8000)
-        found = hyperboxes.search(connection, "squares", positives=(np.flatnonzero(kind)[:50] + 1).tolist())
-        for _ in range(4):
-            looked = found.nearest(40)
-            found = found.mark(
-                positives=[key for key in looked if kind[key - 1]],
-                negatives=[key for key in looked if not kind[key - 1]],
-            )
-        said = found.boxes.predict(X)
-        assert (said & kind).sum() > 0.8 * kind.sum()
+    found = Boxes([[-np.inf] * 4], [[0.4, 0.5, np.inf, np.inf]], [True], default=False)
+    first, corner = X[np.flatnonzero(kind)[:50]], X[np.flatnonzero((X[:, :2] <= 0.15).all(axis=1))[:200]]
+    none, drawn, yes = table(X[:0]), table(X[10_000:15_000]), np.ones(len(corner), bool)
+    marked = Rows(table(first), none, table(corner), yes, drawn, 20_000)
+    counted = Rows(table(np.concatenate([first, corner])), none, none, yes[:0], drawn, 20_000)
+
+    def recall(rows, rounds):
+        learned = fit_marked(rows, rounds, max_boxes=5, max_features=4, seed=0)
+        return (learned.predict(X) & kind).sum() / kind.sum()
+
+    assert recall(marked, [Round(found, int(kind.sum()), len(corner))]) > 0.9
+    assert recall(counted, []) < 0.6  # what would happen if they were positives like the first
 
 
 def test_the_same_marks_and_seed_give_the_same_search_in_every_database(postgres):
@@ -471,6 +472,25 @@ def test_brin_is_advised_where_rows_follow_a_column(postgres):
         connection.execute("ANALYZE ordered")
         assert indexed.plan().served, indexed.plan().text
         assert indexed.hits == found.hits
+
+
+def test_missing_values_lose_no_row_in_a_tree_of_cubes(postgres):
+    with contextlib.closing(connect("postgres", postgres)) as connection:
+        rng = np.random.default_rng(0)
+        X = rng.uniform(size=(20_000, 2))
+        X[rng.uniform(size=X.shape) < 0.05] = np.nan
+        columns = {name: ("double", cells) for name, cells in zip("ab", X.T.tolist(), strict=True)}
+        load_fast(connection, "postgres", "gaps", columns, len(X))
+        connection.execute("SET enable_seqscan = off")
+        source = open_source(connection, "gaps", "id")
+        index = Index("cube", "gaps_cube", (), ("a", "b"))
+        source.run(index.statements(source))
+        for low in np.linspace(0, 0.9, 10).tolist():
+            box = Boxes([[low, 1 - low - 0.1]], [[low + 0.1, 1 - low]], [True], ["a", "b"], default=False)
+            hints = index.hints(source, box, 0)
+            query = ranked_query(source, box, np.ones(2), "depth", None, lambda _, hints=hints: hints)
+            assert "gaps_cube" in explain(source, query).text
+            assert {row[0] - 1 for row in source.rows(query)} == set(np.flatnonzero(box.predict(X)).tolist())
 
 
 def test_advice_leaves_boxes_alone_that_hold_much_of_the_table(connection, engine):

@@ -115,8 +115,10 @@ def read(connection: Any, dialect: Dialect, query: str, *parameters: Any) -> lis
         import psycopg
         from psycopg.rows import tuple_row
 
+        # One statement is a transaction of its own where the connection commits by itself.
+        guard = contextlib.nullcontext() if connection.autocommit else connection.transaction()
         # Raw: a percent sign in a name is not a placeholder.
-        with connection.transaction(), psycopg.RawCursor(connection, row_factory=tuple_row) as cursor:
+        with guard, psycopg.RawCursor(connection, row_factory=tuple_row) as cursor:
             cursor.execute(query.encode(), parameters or None)
             return list(cursor.fetchall())
     if dialect.name == "sqlite":
