@@ -68,6 +68,11 @@ def test_means_are_over_classes_then_seeds_and_intervals_are_students(results):
     assert (found.mean - found.half_width, found.mean + found.half_width) == pytest.approx((low, high))
 
 
+def test_a_seed_that_lacks_a_class_is_left_out(results):
+    assert results.estimate("iris", TREE).mean == pytest.approx(0.9)  # seed 1 has one class of two
+    assert math.isnan(Results([RUN, record("tree", "0", 0, 1.0)]).estimate("iris", TREE).mean)
+
+
 def test_one_seed_has_no_interval_and_none_no_mean():
     assert interval([0.5])[0] == 0.5
     assert math.isnan(interval([0.5])[1])
@@ -89,7 +94,7 @@ def test_trouble_is_in_sight(results):
 
 
 def test_the_last_record_of_a_cell_counts():
-    again = [*RECORDS, record("prim", "0", 0, 0.5)]
+    again = [*RECORDS, record("prim", "0", 0, 0.5), record("prim", "1", 0, 0.5)]
     assert Results(again).estimate("iris", reports.method("prim")).mean == 0.5
 
 
@@ -115,7 +120,7 @@ def test_losses_name_what_is_ahead(results):
     lost = {row[1:3] for row in reports.losses(results).rows}
     ours = "HyperNN (M = 10)"
     assert lost == {(ours, "the paper"), (ours, "decision tree (unrestricted)")}
-    weak = [record("prim", "0", 0, 0.5), record("prim-paper", "0", 0, 0.7)]
+    weak = [record("prim", label, 0, 0.5) for label in "01"] + [record("prim-paper", "0", 0, 0.7)]
     lost = {row[1:3] for row in reports.losses(Results([*RECORDS, *weak])).rows}
     assert {("PRIM", "the paper"), ("PRIM", "PRIM, paper's preset")} <= lost
     assert ("PRIM", "decision tree (unrestricted)") not in lost
@@ -177,7 +182,7 @@ def test_numbers_that_are_not_there_are_dashes():
 
 @pytest.mark.parametrize("name", [*PICTURES, "figure3_all"])
 def test_pictures_are_drawn_of_what_there_is_and_the_same_twice(name):
-    more = [record("hypernn", "0", 0, 0.5, params={"n_boxes": size}) for size in (2, 30)]
+    more = [record("hypernn", label, 0, 0.5, params={"n_boxes": n}) for n in (2, 30) for label in "01"]
     more += [record("tree", "True", 0, 0.5) | {"data": f"planted-{rows}x10"} for rows in (1000, 4000)]
 
     def drawn(records):
@@ -186,7 +191,9 @@ def test_pictures_are_drawn_of_what_there_is_and_the_same_twice(name):
             return figure3_all(results, reports.compared_methods(results))
         return PICTURES[name](results)
 
+    lacking = record("hypernn", "0", 0, 0.5) | {"data": "sensit_aav_dw"}
     assert drawn([RUN]) is None
+    assert drawn([{**RUN, "data": {"sensit_aav_dw": {"classes": ["0", "1"]}}}, lacking]) is None
     assert dict(as_bytes(drawn([*RECORDS, *more]))) == dict(as_bytes(drawn([*RECORDS, *more])))
 
 

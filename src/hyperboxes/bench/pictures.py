@@ -50,7 +50,7 @@ def _figure(width: float, height: float, *shape: int, **options: Any) -> tuple[A
 
 def figure3(results: Results) -> Any:
     """Draw F1 and training time by data set, ours beside the published."""
-    shown = [data for data in DATASETS if any(results.good(data, one) for _, one, _ in BARS)]
+    shown = [data for data in DATASETS if any(results.has_mean(data, one) for _, one, _ in BARS)]
     if not shown:
         return None
     figure, axes = _figure(max(6.0, 1.25 * len(shown) + 2), 6, 2, 1, sharex=True)
@@ -79,10 +79,10 @@ def figure3(results: Results) -> Any:
 
 def figure3_all(results: Results, methods: list[str]) -> Any:
     """Draw F1 of every method by data set, as dots."""
-    shown = [data for data in DATASETS if any(results.good(data, one) for one in methods)]
+    shown = [data for data in DATASETS if any(results.has_mean(data, one) for one in methods)]
     if not shown:
         return None
-    measured = [one for one in methods if any(results.good(data, one) for data in shown)]
+    measured = [one for one in methods if any(results.has_mean(data, one) for data in shown)]
     figure, axes = _figure(11, 1.0 + 0.75 * len(shown), 1, 1)
     markers = "osDv^<>Pphd8*X"
     for place, one in enumerate(measured):
@@ -104,7 +104,7 @@ def figure4(results: Results) -> Any:
     from matplotlib.ticker import NullFormatter
 
     first = [method("hypernn", n_boxes=size) for size in SIZES]
-    shown = [data for data in DATASETS if any(results.good(data, one) for one in first)]
+    shown = [data for data in DATASETS if any(results.has_mean(data, one) for one in first)]
     if not shown:
         return None
     panels = (("f1", "F1"), ("fit_seconds", "training, processor s"), ("predict_seconds", "prediction, s"))

@@ -41,7 +41,7 @@ def how_to_read(results: Results) -> list[str]:
     busy = results.busy()
     notes = [
         "F1, precision and recall are those of one class against the rest on the 30 % held out, means over "
-        "all classes and seeds.",
+        "all classes and seeds; seeds that lack a class are left out.",
         f"± is half a {CONFIDENCE:.0%} interval of Student's t over seeds. Splits of a table share rows, and "
         "published numbers come without spread: it is too narrow rather than too wide. One seed has none.",
         "Seconds are of one thread of a processor, without grid search; the published HyperNN ran on a GPU.",

@@ -55,6 +55,9 @@ class Results:
     def __init__(self, records: Iterable[Record], planned: Iterable[Cell] = ()) -> None:
         records = list(records)
         self.runs = {record["id"]: record for record in records if record["kind"] == "run"}
+        self.classes = {
+            name: set(told["classes"]) for run in self.runs.values() for name, told in run["data"].items()
+        }
         self.cells = list(finished(records).values())
         self.groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
         for record in self.cells:
@@ -74,13 +77,21 @@ class Results:
         return [record for record in self.groups.get((data, method), ()) if record["status"] == "ok"]
 
     def estimate(self, data: str, method: str, what: str = "f1") -> Estimate:
-        """Give the mean over classes and seeds; classes of a seed first, as they share a table."""
-        by_seed = defaultdict(list)
+        """Give the mean over classes and seeds; classes of a seed first, as they share a table.
+
+        Seeds that lack a class are left out: classes differ more than methods do.
+        """
+        by_seed: dict[int, dict[str, float]] = defaultdict(dict)
         for record in self.good(data, method):
             value = _value(record, what)
             if value is not None:
-                by_seed[record["seed"]].append(value)
-        return interval([float(np.mean(values)) for values in by_seed.values()])
+                by_seed[record["seed"]][record["label"]] = value
+        whole = [found for found in by_seed.values() if found.keys() >= self.classes.get(data, set())]
+        return interval([float(np.mean(list(found.values()))) for found in whole])
+
+    def has_mean(self, data: str, method: str) -> bool:
+        """Tell whether there is a seed with all classes."""
+        return not math.isnan(self.estimate(data, method).mean)
 
     def difference(self, data: str, one: str, other: str, what: str = "f1") -> Estimate:
         """Give the mean difference of two methods on the same classes and seeds."""
