@@ -19,7 +19,7 @@ TEXTS = [
     *(text for text in HOSTILE_TEXTS if text), 'a"; DROP TABLE canary; --', "a'; DROP TABLE canary; --",
     "`tick`", "$$", ":x", "tab\there", "\x9b31mred", "a  b", "a AND b", "THEN b", "1.5", "True", "no answer",
     "always", "nearest box", "inf", "NULL", "a|b", "naïve", "a`; DROP TABLE canary; --", "/* open", "-- rest",
-    "\\'; DROP TABLE canary; --", "$1", "?", "a]b", "[a", "x'41'", "E'\\x41'", "U&\"d\\0061\"", "canary",
+    "\\'; DROP TABLE canary; --", "$1", "?", "a]b", "[a", "x'41'", "E'\\x41'", "U&\"d\\0061\"", "the canary",
     "\r\nGO\r\n",
 ]  # fmt: skip
 Columns = dict[str, tuple[str, list[Any]]]

@@ -129,8 +129,7 @@ def test_hostile_table_column_label_category_and_view_stay_one_harmless_statemen
     # Not the package's own quoting.
     table, view = (f'"{text}"' for text in (name.replace('"', '""'), name.replace('"', '""') + "_answer"))
     engine.execute("DROP TABLE IF EXISTS canary")
-    if name != "canary":
-        engine.execute("CREATE TABLE canary AS SELECT 1 AS one")
+    engine.execute("CREATE TABLE canary AS SELECT 1 AS one")
     engine.execute(f"CREATE TABLE {table} ({table} DOUBLE PRECISION, kind VARCHAR(300))")
     engine.insert(name, [(1.0, name), (1.0, "c"), (3.0, name)], 2)
     expected = [name, "other" + name, "other" + name]
@@ -143,8 +142,7 @@ def test_hostile_table_column_label_category_and_view_stay_one_harmless_statemen
     assert sorted(row[-1] for row in found.fetchall()) == sorted(expected)
     engine.execute(f"DROP VIEW {view}")
     engine.execute(f"DROP TABLE {table}")
-    if name != "canary":
-        assert engine.connection.execute("SELECT * FROM canary").fetchall() == [(1,)]
+    assert engine.connection.execute("SELECT * FROM canary").fetchall() == [(1,)]
 
 
 def test_hostile_columns_and_labels_in_spark(spark):
