@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import sqlite3
 from collections.abc import Iterable
@@ -145,6 +146,8 @@ class Spark(Engine):
     def __init__(self, directory: Path) -> None:
         if shutil.which("java") is None:
             unavailable("no Java, which Spark runs on")
+        if importlib.util.find_spec("pyspark") is None:
+            unavailable("no pyspark: pip install hyperboxes[spark]")
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.master("local[1]").appName("hyperboxes")

@@ -17,6 +17,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import sqlglot
 from hostile import TEXTS, columns_for, matrix_of
@@ -258,6 +259,17 @@ def test_a_database_gives_the_answers_of_the_page_s_sql(ask, data):
     DATABASE.register("drawn", pa.table(arrays, names=list(columns)))
     answers = DATABASE.execute(f"SELECT {written['text']} FROM drawn").fetchall()
     assert [row[0] for row in answers] == made.predict(matrix_of(made, columns)).tolist()
+
+
+def test_nan_in_a_parquet_file_is_in_no_box(ask, tmp_path):
+    made = Boxes.from_rules([({"x": (0.0, 9.0)}, "in")], default="out")
+    pq.write_table(
+        pa.table({"x": pa.array([1.0, float("nan"), 2.0], from_pandas=False)}), tmp_path / "x.parquet"
+    )
+    written = ask("sql", dialect="duckdb", **literals(made))["text"]
+    for query in (f"SELECT {written} FROM t", f"SELECT {written} FROM t WHERE ({written}) = 'in'"):
+        answers = DATABASE.execute(query.replace("FROM t", f"FROM '{tmp_path / 'x.parquet'}'")).fetchall()
+        assert [row[0] for row in answers] == (["in", "out", "in"] if "WHERE" not in query else ["in", "in"])
 
 
 @pytest.mark.parametrize("name", TEXTS)

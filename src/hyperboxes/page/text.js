@@ -42,8 +42,8 @@ export function toRules(model, features, classes) {
 // -- SQL --------------------------------------------------------------------------------------------
 
 const DIALECTS = {
-  duckdb: { double: "DOUBLE", text: "VARCHAR", escapes: false, folds: true },
-  postgres: { double: "DOUBLE PRECISION", text: "TEXT", escapes: true, folds: false },
+  duckdb: { double: "DOUBLE", text: "VARCHAR", escapes: false, folds: true, guardsNaN: true },
+  postgres: { double: "DOUBLE PRECISION", text: "TEXT", escapes: true, folds: false, guardsNaN: false },
 };
 
 /** Write a model as one CASE expression; throws with the reason where SQL cannot be exact. */
@@ -68,17 +68,19 @@ function sqlCondition(box, feature, { name, categories }, syntax) {
   const column = sqlName(name, syntax);
   const flags = box.sets.get(feature);
   if (!flags) {
-    // Both sides always: databases take NaN to be greater than infinity.
+    // Both sides always: databases take NaN to be greater than infinity. DuckDB leaves NaN out of the statistics
+    // of a Parquet file and drops conditions that these say always hold, so it is told of NaN by name.
     const [low, high] = box.bounds.get(feature);
     const cell = `CAST(${column} AS ${syntax.double})`;
-    return [`${cell} >= ${sqlNumber(repr(low), syntax)}`, `${cell} <= ${sqlNumber(repr(high), syntax)}`];
+    const sides = [`${cell} >= ${sqlNumber(repr(low), syntax)}`, `${cell} <= ${sqlNumber(repr(high), syntax)}`];
+    return syntax.guardsNaN ? [...sides, `${cell} IS DISTINCT FROM ${sqlNumber("NaN", syntax)}`] : sides;
   }
   const admitted = categories.filter((_, place) => flags[place]);
   const every = (kind) => admitted.every((category) => category.kind === kind);
   const within = (cell, items) => [`${cell} IN (${items.join(", ")})`];
   const values = () => admitted.map((category) => sqlValue(category, syntax));
   if (every("bool")) return within(column, values());
-  if (every("text")) return within(`CAST(${column} AS ${syntax.text})`, values());
+  if (every("text")) return within(`CAST(${column} AS ${syntax.text}) COLLATE "C"`, values());
   if (admitted.some((category) => category.kind === "text")) {
     throw new Error(`The categories of ${name} mix text and numbers, which no column of a database holds.`);
   }
