@@ -960,8 +960,14 @@ def _text_columns(boxes: Boxes) -> list[str]:
 
 def _read_labelled(boxes: Boxes, source: str, target: str) -> tuple[Any, Any]:
     """Read a table to judge a model on: features and classes, the latter of the model's type."""
+    import numpy as np
+
+    from .summary import one_against_rest
+
     X, y = _read_table(source, boxes, target=target).split_off(target)
-    return X, _one_against_rest(boxes, y)
+    labels = y.tolist()
+    renamed = one_against_rest(boxes, labels)
+    return X, y if renamed is labels else np.array(renamed)
 
 
 def _judge(boxes: Boxes, source: str, target: str) -> Summary:
@@ -1000,15 +1006,3 @@ def _same_label(text: str | None, y: Any, option: str = "--positive") -> Any:
         if str(label) == text:
             return label
     raise ValueError(f"{option} {text!r} is not among the classes {[str(label) for label in known[:10]]}")
-
-
-def _one_against_rest(boxes: Boxes, y: Any) -> Any:
-    """Rename the classes that a model of one class against the rest was not told apart."""
-    import numpy as np
-
-    known = boxes.classes.tolist()
-    if len(known) != 2 or not isinstance(boxes.default, str) or boxes.default in y.tolist():
-        return y
-    if boxes.default not in [f"not {label}" for label in known]:
-        return y
-    return np.array([str(label) if str(label) in known else boxes.default for label in y.tolist()])

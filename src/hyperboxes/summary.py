@@ -263,12 +263,15 @@ def _n_conditions(boxes: Boxes) -> NDArray[np.int64]:
 
 
 def one_against_rest(boxes: Boxes, labels: list[Any]) -> list[Any]:
-    """Rename the classes that a model of one class against the rest was not told apart."""
+    """Rename the classes that a model of one class against the rest was not told apart.
+
+    Its labels are text; a number in a table is the class that is written like it.
+    """
     known, rest = boxes.classes.tolist(), boxes.default
     merged = len(known) == 2 and isinstance(rest, str) and rest in [f"not {label}" for label in known]
     if not merged or rest in labels:
         return labels
-    return [label if label in known else rest for label in labels]
+    return [str(label) if str(label) in known else rest for label in labels]
 
 
 def labels_of(name: str, values: ArrayLike, rows: int) -> list[Any]:
