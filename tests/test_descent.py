@@ -47,7 +47,7 @@ def test_the_log_membership_is_the_plain_formula(d, scale):
         )
         assert (tails[:, 0] == 7).all()
         sides = np.stack([np.abs(x - lower), np.abs(upper - x)]) * scale
-        np.testing.assert_allclose(tails[:, 1], np.exp(-sides), rtol=1e-4, atol=1e-30)
+        np.testing.assert_allclose(tails[:, 1], np.exp(-sides), rtol=1e-4, atol=1e-26)
         gaps = np.minimum(x - lower, 0) + np.minimum(upper - x, 0)
         assert violation(*arrays, 1) == pytest.approx(gaps.sum(), rel=1e-5, abs=1e-5)
         assert violation(*arrays, 1) * scale >= found - 1e-4  # what lets far boxes be left out
@@ -218,3 +218,15 @@ def test_two_rows_are_enough(batch_size):
     assert np.isfinite(record).all()
     assert (lower[0] <= 0).all()
     assert (upper[0] >= 0).all()
+
+
+def test_what_is_too_small_to_count_is_zero_and_never_subnormal():
+    distance = np.linspace(0, 300, 4001, dtype=np.float32)
+    tails = np.ones((2, 1, len(distance)), np.float32)
+    nothing = np.zeros(len(distance), np.float32)
+    log_membership(nothing, -distance[None], distance[None], 0, np.float32(1), tails)
+    shown = tails[:, 0]
+    assert ((shown == 0) | (shown > 1e-27)).all()
+    np.testing.assert_array_equal(shown == 0, np.broadcast_to(distance >= 60, shown.shape))
+    near = distance < 60
+    np.testing.assert_allclose(shown[0, near], np.exp(-distance[near].astype(float)), rtol=2e-5)
