@@ -242,3 +242,10 @@ def test_features_out_of_reach_take_no_part_in_training():
     )  # fmt: skip
     np.testing.assert_allclose(lower, expected[0], rtol=1e-4)
     np.testing.assert_allclose(upper, expected[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_a_handful_of_rows_is_learned_whatever_folds_are_left(n):
+    X = np.arange(2.0 * n).reshape(n, 2)
+    y = np.arange(n) % 2 == 1
+    assert HyperNNClassifier(2, random_state=0).fit(X, y).predict(X).shape == (n,)

@@ -206,6 +206,8 @@ def _tree_is_ahead(view: ClassProblem, max_boxes: int, verdict: Verdict) -> bool
     answers = np.zeros(len(judged), bool)
     for fold in range(verdict.judged):
         left_out = verdict.fold_of == fold
+        if not left_out.any():  # fewer rows than folds
+            continue
         shown = np.flatnonzero(~left_out)[:MAX_TREE_ROWS]
         tree = DecisionTreeClassifier(max_leaf_nodes=2 * max(max_boxes, 1), random_state=0)
         tree.fit(cells[shown], view.positive[shown], sample_weight=view.problem.weight[shown])
