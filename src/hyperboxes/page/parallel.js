@@ -10,7 +10,7 @@ const LINES = 600;
 const HEIGHT = 310;
 const TOP = 48;
 const BOTTOM = 30;
-const LEAST = 84;
+const LEAST = 76;
 
 export function parallelView(store, styles) {
   const canvas = el("canvas", { class: "lines", "aria-hidden": "true" });
