@@ -1,4 +1,8 @@
-"""Find a forest type in a table of half a million rows from 50 marked ones.
+"""
+Search by classification
+========================
+
+Find a forest type in a table of half a million rows from 50 marked ones.
 
 The table is a Parquet file, read through DuckDB. A search learns a few boxes from the marked rows, DuckDB
 returns the rows in them, and somebody looks at forty of these and says which are right: here the known cover
