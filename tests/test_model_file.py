@@ -784,7 +784,7 @@ print(seconds, int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("name", HEAVY)
-def test_any_file_costs_under_a_second_and_200_megabytes(tmp_path: Path, name: str) -> None:
+def test_any_file_costs_at_most_two_seconds_and_200_megabytes(tmp_path: Path, name: str) -> None:
     path = tmp_path / "m.boxes.json"
     path.write_text(HEAVY[name]())
     cost = []
@@ -793,10 +793,10 @@ def test_any_file_costs_under_a_second_and_200_megabytes(tmp_path: Path, name: s
             [sys.executable, "-c", MEASURE, path], capture_output=True, text=True, check=True
         )
         cost.append([float(figure) for figure in run.stdout.split()])
-        if cost[-1][0] < 1:
+        if cost[-1][0] < 2:
             break
     path.unlink()
-    assert min(seconds for seconds, _ in cost) < 1
+    assert min(seconds for seconds, _ in cost) < 2
     assert min(megabytes for _, megabytes in cost) < 200
 
 

@@ -20,7 +20,7 @@ from .tables import Category
 FORMAT = "hyperboxes-model"
 FORMAT_VERSION = (1, 0)
 
-#: Limits that keep the reading of any file, however hostile, under a second and 200 MB.
+#: Limits that keep the reading of any file, however hostile, to two seconds and 200 MB at most.
 MAX_ITEMS = 1_000_000
 MAX_MODEL_BYTES = 32 * 2**20
 MAX_TEXT = 8 * 2**20
