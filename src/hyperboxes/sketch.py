@@ -11,8 +11,10 @@ from .boxes import Boxes, Label
 from .conditions import format_name, format_number
 from .summary import format_label
 
-#: Colours of Okabe and Ito, as in hyperboxes.plot.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777")
+#: Colours of Okabe and Ito, which stay apart for colour-blind readers.
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+#: A notebook may be dark, so that their black is a grey here.
+COLOURS = (*OKABE_ITO, "#777777")
 #: Features and boxes beyond these are left out of the picture, not of the rules.
 MAX_FEATURES, MAX_BOXES = 12, 20
 WIDTH, NAME_WIDTH, ROW, GAP, FONT = 720, 190, 14, 12, 11

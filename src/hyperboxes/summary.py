@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -260,6 +261,22 @@ def _voted(boxes: Boxes) -> tuple[Label | None, ...]:
 def _n_conditions(boxes: Boxes) -> NDArray[np.int64]:
     per_box = [sum(asked.n_conditions for asked in boxes.conditions(box)) for box in range(boxes.n_boxes)]
     return np.array([*per_box, 0])
+
+
+def asked_answer(boxes: Boxes, label: Label | EllipsisType | None) -> Label | None:
+    """Give the answer whose rows are asked for; ``...`` stands for the one class that all boxes vote for."""
+    if isinstance(label, EllipsisType):
+        voted = list(dict.fromkeys(boxes.labels.tolist()))
+        if len(voted) != 1:
+            raise ValueError(
+                f"the boxes vote for {voted[:10]}: say which class you want the rows of, label=…"
+            )
+        only: Label = voted[0]
+        return only
+    known = boxes.classes.tolist() + ([None] if boxes.default is None else [])
+    if label not in known:
+        raise ValueError(f"no row gets {label!r}; the answers are {known[:10]}")
+    return label
 
 
 def one_against_rest(boxes: Boxes, labels: list[Any]) -> list[Any]:

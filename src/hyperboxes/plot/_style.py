@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from .. import tables
 from ..boxes import Boxes, Floats, Label
 from ..conditions import Condition, format_name, format_number
+from ..sketch import OKABE_ITO
 from ..summary import format_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Colours of Okabe and Ito, which stay apart for colour-blind readers; classes without a box are grey.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: Colours of classes with boxes; those without are grey.
+COLOURS = (*OKABE_ITO, "#000000")
 GREYS = ("#8C8C8C", "#5F5F5F", "#B3B3B3")
 MARKERS = "osD^vPX*<>hp"
 #: Room around the data, as a share of their width.

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..boxes import Boxes, Label
 from ..conditions import Condition
-from ..summary import format_label
+from ..summary import asked_answer, format_label
 
 #: Deeper brackets than Python's parser is sure to take.
 MAX_DEPTH = 60
@@ -46,7 +46,7 @@ def to_pandas_query(boxes: Boxes, label: Label | EllipsisType | None = ...) -> s
             "a pandas query cannot tell the nearest box: fit with uncovered='default', or use to_polars, "
             "to_narwhals or predict"
         )
-    wanted = _wanted(boxes, label)
+    wanted = asked_answer(boxes, label)
     if not boxes.n_features:
         raise ValueError("a pandas query needs a column, and these boxes speak of none: use predict")
     _check_names(boxes.feature_names)
@@ -67,19 +67,6 @@ def to_pandas_query(boxes: Boxes, label: Label | EllipsisType | None = ...) -> s
         column = _column(boxes.feature_names[0])
         return f"{column}.isna() {'or' if query else 'and'} not {column}.isna()"
     return query
-
-
-def _wanted(boxes: Boxes, label: Label | EllipsisType | None) -> Label | None:
-    answers = list(dict.fromkeys(boxes.answers.tolist()))
-    if isinstance(label, EllipsisType):
-        voted = list(dict.fromkeys(boxes.labels.tolist()))
-        if len(voted) != 1:
-            raise ValueError(f"the boxes vote for {voted}: say which class you want the rows of, label=…")
-        only: Label = voted[0]
-        return only
-    if label not in answers:
-        raise ValueError(f"no row gets {label!r}; the answers are {answers}")
-    return label
 
 
 def _either(run: Sequence[str | bool], rest: str | bool) -> str | bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..boxes import Boxes, Label
+from ..summary import asked_answer
 from .box_table import search_box_table
 from .databases import column_types, dialect_of
 from .dialects import DIALECTS, Dialect, name_parts, qualified
@@ -162,7 +163,7 @@ def _where(boxes: Boxes, columns: Columns, label: Label | EllipsisType | None, b
         if not -boxes.n_boxes <= box < boxes.n_boxes:
             raise ValueError(f"there is no box {box}; there are {boxes.n_boxes}, from 0 on")
         return chain("AND", columns.predicates(boxes.conditions(box)), "  ") or "TRUE"
-    wanted = _wanted(boxes, label)
+    wanted = asked_answer(boxes, label)
     gets = np.array([answer == wanted for answer in boxes.answers.tolist()])
     if boxes.uncovered == "nearest" or boxes.n_boxes > MOST_BRANCHES:
         return _case(boxes, columns, ["TRUE" if yes else "FALSE" for yes in gets])
@@ -170,19 +171,6 @@ def _where(boxes: Boxes, columns: Columns, label: Label | EllipsisType | None, b
         others = _decided_by(boxes, columns, ~gets[:-1])
         return "TRUE" if others is None else f"({others}) IS NOT TRUE"
     return _decided_by(boxes, columns, gets[:-1]) or "FALSE"
-
-
-def _wanted(boxes: Boxes, label: Label | EllipsisType | None) -> Label | None:
-    if isinstance(label, EllipsisType):
-        found = list(dict.fromkeys(boxes.labels.tolist()))
-        if len(found) != 1:
-            raise ValueError(f"kind='where' needs a label or a box: these boxes have the labels {found[:10]}")
-        only: Label = found[0]
-        return only
-    known = boxes.classes.tolist() + ([None] if boxes.default is None else [])
-    if label not in known:
-        raise ValueError(f"no row gets {label!r}; the answers are {known[:10]}")
-    return label
 
 
 def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> str | None:
