@@ -17,6 +17,7 @@ from strategies import boxes
 
 import hyperboxes
 from hyperboxes import Boxes
+from hyperboxes.retrieval import session
 from hyperboxes.retrieval.advice import grid_cuts
 from hyperboxes.retrieval.indexes import KINDS, Index, find_indexes, index_name
 from hyperboxes.retrieval.learning import Round, Rows, estimated_share, expected_looks, fit_marked
@@ -264,6 +265,27 @@ def test_marking_wrong_hits_drives_them_out(served):
     back = again.mark(positives=wrong[:1])
     assert wrong[0] in back.positives
     assert wrong[0] not in back.negatives
+
+
+def test_marks_among_hits_count_as_looked_at_and_given_ones_as_positives(monkeypatch):
+    seen = []
+
+    def watched(rows, rounds=(), **asked):
+        seen.append((len(rows.positive.matrix), len(rows.negative.matrix), rows.liked.tolist(), len(rounds)))
+        return fit_marked(rows, rounds, **asked)
+
+    monkeypatch.setattr(session, "fit_marked", watched)
+    with duckdb.connect() as database:
+        database.execute("CREATE TABLE t AS SELECT i AS id, i % 100 AS a, i % 7 AS b FROM range(3000) r(i)")
+        found = hyperboxes.search(
+            database, "t", positives="a >= 90 AND b = 3 AND id < 1500", negatives=[1], key="id"
+        )
+        given = len(found.positives)
+        hits = found.spread(4)
+        known = {1, *found.positives, *found.hits.key}
+        outside = next(key for key in range(3000) if key not in known)
+        found.mark(positives=hits[:3], negatives=[hits[3], outside])
+    assert seen == [(given, 1, [], 0), (given, 2, [True] * 3 + [False], 1)]
 
 
 def test_rows_to_mark_are_spread_over_the_ranking(served):
