@@ -10,10 +10,12 @@ seconds are those of one core beside others at work.
 
     python benchmarks/accuracy.py --quick
     HYPERBOXES_DATA=folder python benchmarks/accuracy.py hard auto --output accuracy.jsonl
+    python benchmarks/accuracy.py published --also results/results.jsonl --output accuracy.jsonl
     python benchmarks/accuracy.py --output accuracy.jsonl --markdown docs/accuracy.md
 
 With --output, each cell is appended to the file as a line of JSON and those in it are not measured again: a
-run goes on where it was ended. After a change of the recipe, start a new file from the cells that stay as
+run goes on where it was ended. With --also, cells that `hyperboxes reproduce` has measured by the same
+protocol are taken from its file. After a change of the recipe, start a new file from the cells that stay as
 they were:
 
     grep -E '"model": "(tree|full tree|boosting)"' accuracy.jsonl > next.jsonl
@@ -38,7 +40,8 @@ SECTIONS = {"published": published, "hard": hard, "multiclass": multiclass, "aut
 def to_markdown(tables: list[Table], store: Store) -> str:
     """Set out stored results with the code and the machines that they come from."""
     parts = ["# Accuracy", "Printed by `benchmarks/accuracy.py`, which says what is measured and how."]
-    parts.append("\n".join(f"- {run}" for run in dict.fromkeys(map(described, store.runs()))))
+    runs = [*map(described, store.runs()), *store.taken_from()]
+    parts.append("\n".join(f"- {run}" for run in dict.fromkeys(runs)))
     return "\n\n".join([*parts, *(table.to_markdown() for table in tables)]) + "\n"
 
 
@@ -58,6 +61,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", nargs="+", type=int, help="only these numbers of boxes")
     parser.add_argument("--seeds", type=int, help="splits of each table")
     parser.add_argument("--output", type=Path, help="file to append cells to, and to go on from")
+    parser.add_argument("--also", type=Path, help="results of hyperboxes reproduce, to take cells from")
     parser.add_argument(
         "--markdown", type=Path, help="measure nothing: write the tables of --output to this file"
     )
@@ -65,6 +69,8 @@ def read_arguments() -> argparse.Namespace:
     unknown = [name for name in arguments.sections if name not in SECTIONS]
     if unknown:
         parser.error(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
+    if arguments.also is not None and not arguments.also.exists():
+        parser.error(f"--also: there is no {arguments.also}")
     if arguments.markdown is not None and (arguments.output is None or not arguments.output.exists()):
         parser.error("--markdown needs --output with the file that holds the results")
     return arguments
@@ -74,6 +80,8 @@ def main() -> int:
     """Measure and print the sections asked for; return 1 if a bar was missed."""
     arguments = read_arguments()
     store = Store(arguments.output)
+    if arguments.also is not None:
+        store.take(published.measured_elsewhere(arguments.also))
     chosen = {name: SECTIONS[name] for name in arguments.sections or SECTIONS}
     choice = Choice(arguments.quick, arguments.data, arguments.sizes, arguments.seeds)
     tables = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,9 +88,25 @@ class Store:
             with self.path.open("a") as sink:
                 sink.write(json.dumps(record) + "\n")
 
+    def take(self, records: Iterable[Record]) -> None:
+        """Keep the cells among records that are not there yet."""
+        known = {key_of(record) for record in self.records if record["section"] != "run"}
+        for record in records:
+            if key_of(record) not in known:
+                self.add(record)
+
     def runs(self) -> list[Record]:
         """Give the runs that measured something, oldest first."""
         return [record for record in self.records if record["section"] == "run"]
+
+    def taken_from(self) -> list[str]:
+        """Say which commits measured the cells that were taken from elsewhere, and how many."""
+        commits = Counter(
+            record["commit"] for record in self.records if record["section"] != "run" and "commit" in record
+        )
+        return [
+            f"{count:,} cells by hyperboxes reproduce at commit {commit}" for commit, count in commits.items()
+        ]
 
     def of(self, section: str) -> list[Record]:
         """Give the cells of a section."""

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
+from hyperboxes.bench import runner
 from hyperboxes.bench.published import published
+from hyperboxes.bench.store import read_records
 from hyperboxes.datasets import as_numbers, load_dataset
 
 from .cells import Cell, Choice, Record
@@ -64,6 +67,33 @@ def cells(choice: Choice) -> Iterator[Cell]:
                     yield Cell("published", name, "hypernn", size, label, seed)
                     yield Cell("published", name, "tree", size, label, seed)
                 yield Cell("published", name, "boosting", 0, label, seed)
+
+
+def measured_elsewhere(path: Path) -> Iterator[Record]:
+    """Read the cells of this section that ``hyperboxes reproduce`` has measured: its protocol is the same."""
+    records = read_records(path)
+    commits = {record["id"]: record["commit"] for record in records if record["kind"] == "run"}
+    for record in runner.finished(records).values():
+        size = _size(record["model"], record["params"])
+        if record["status"] != "ok" or record["grid"] or size is None:
+            continue
+        figures, seconds = record["figures"], record["clock"]["fit_processor_seconds"]
+        yield {
+            "section": "published", "data": record["data"], "model": record["model"], "size": size,
+            "label": record["label"], "seed": record["seed"], "commit": commits[record["run"]],
+            "seconds": seconds,
+            **{key: figures[key] for key in ("f1", "boxes", "conditions") if key in figures},
+        }  # fmt: skip
+
+
+def _size(model: str, params: Record) -> int | None:
+    """Give the size by which this section knows a learner; None if it is not one of its own."""
+    leaves = params.get("max_leaf_nodes", 0)
+    if model == "boosting" and not params:
+        return 0
+    if model == "tree" and leaves in [2 * size for size in SIZES]:
+        return leaves // 2
+    return params.get("n_boxes") if model == "hypernn" else None
 
 
 def measure(cell: Cell) -> Record:

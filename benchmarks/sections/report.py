@@ -51,7 +51,7 @@ class Figures:
 
     def mean(self, data: str, model: str, size: int = 0, what: str = "f1") -> float:
         """Give the mean of a figure; NaN if there is none."""
-        found = [record[what] for record in self.groups.get((data, model, size), ())]
+        found = [record[what] for record in self.groups.get((data, model, size), ()) if what in record]
         return float(np.mean(found)) if found else math.nan
 
     def conditions_per_box(self, data: str, model: str, size: int = 0) -> float:
