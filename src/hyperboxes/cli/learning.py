@@ -24,6 +24,8 @@ from ._files import (
 from ._options import AsJson, Model, Table, Target
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..sources import TableFile
 
 
@@ -95,16 +97,17 @@ def fit(
         say(f"learning from {len(y)} rows of {X.shape[1]} columns")
     # HyperNN has bars of its own.
     shown = contextlib.nullcontext() if learner is Learner.hypernn else waiting("learning")
-    with naming(file), shown:
-        model = _learn(learner.value, X, y, same_label(positive, y), n_boxes, uncovered.value, seed)
+    with naming(file), shown as progress:
+        model = _learn(learner.value, X, y, same_label(positive, y), n_boxes, uncovered.value, seed, progress)
     seconds = time.perf_counter() - begin
     write_model(model, output)
     _tell_fit(model, learner.value, output, seconds, len(y), as_json)
 
 
 def _learn(
-    learner: str, X: Any, y: Any, positive: Any, n_boxes: str | None, uncovered: str, seed: int
-) -> Any:
+    learner: str, X: Any, y: Any, positive: Any, n_boxes: str | None, uncovered: str, seed: int,
+    progress: Callable[[float], None] | None,
+) -> Any:  # fmt: skip
     from .. import FMMClassifier, HyperNNClassifier, PRIMClassifier
 
     size = _count(n_boxes)
@@ -117,15 +120,19 @@ def _learn(
         y, positive = _merged(y, positive), str(positive)
     if learner == "prim":
         limit = None if size == "auto" else 10 if size is None else size  # without a limit it stops by itself
-        return PRIMClassifier(
+        prim = PRIMClassifier(
             n_boxes=limit, positive_label=positive, uncovered=uncovered, random_state=seed,  # type: ignore[arg-type]
-        ).fit(X, y)  # fmt: skip
+        )  # fmt: skip
+        prim._progress = progress
+        return prim.fit(X, y)
     if isinstance(size, int):
         raise ValueError("fmm chooses the number of its boxes itself: leave --n-boxes out")
     if uncovered == "reject":
         raise ValueError("fmm answers every row: --uncovered is default or nearest")
     rest: Any = "nearest" if uncovered == "auto" else uncovered
-    return FMMClassifier(uncovered=rest, random_state=seed).fit(X, y)
+    fmm = FMMClassifier(uncovered=rest, random_state=seed)
+    fmm._progress = progress
+    return fmm.fit(X, y)
 
 
 def _merged(y: Any, positive: Any) -> Any:
