@@ -158,13 +158,13 @@ def test_what_is_not_understood_ends_with_two(model, table, arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rules", "absent.boxes.json"], "absent.boxes.json"),
+        (["rules", "absent.boxes.json"], "error: absent.boxes.json: No such file"),
         (["rules", "{table}"], ".boxes.json"),
         (["rules", "{model}", "{table}"], "--target"),
         (["rules", "{model}", "{table}", "--target", "q"], "t.csv: no column 'q'; the columns are ['id'"),
         (["predict", "{model}", "absent.csv"], "absent.csv: No such file"),
         (["predict", "{model}", "{model}"], "a table ends in .csv"),
-        (["predict", "{model}", "{short}"], "short.csv: X lacks the columns ['kind']"),
+        (["predict", "{model}", "{short}"], "short.csv: the columns ['kind'] are missing"),
         (["predict", "{model}", "{text}"], "text.csv: column 'length' holds text"),
         (["predict", "{model}", "{ragged}"], "ragged.csv, line 3: there are 5 cells where the header has 3"),
         (["predict", "{model}", "{table}", "--column", "id"], "there is a column 'id' already"),
@@ -184,6 +184,10 @@ def test_what_is_not_understood_ends_with_two(model, table, arguments):
         (["fit", "{table}", "--target", "size", "-o", "{out}", "--n-boxes", "0"], "--n-boxes must be"),
         (["fit", "{table}", "--target", "size", "-o", "{out}", "--positive", "q"], "not among the classes"),
         (["fit", "{hole}", "--target", "size", "-o", "{out}"], "hole.csv, line 3, column 'size': no value"),
+        (["fit", "{bare}", "--target", "size", "-o", "{out}"], "bare.csv: there are no rows to learn from"),
+        (["plot", "{model}", "{table}", "--target", "size", "-o", "x.doc"], "x.doc: a picture ends in one of"),
+        (["report", "{model}", "{table}", "--target", "size", "-o", "no/x.html"], "no/x.html: there is no"),
+        (["search", "{table}", "--like", "1"], "tells rows apart, by key= or --key"),
         (["fit", "{broken}", "--target", "size", "-o", "{out}"], "broken.parquet: "),
     ],
 )  # fmt: skip
@@ -193,6 +197,7 @@ def test_errors_are_one_clear_line(tmp_path, model, table, arguments, message):
         "short.csv": "length,width\n1,2\n",
         "text.csv": "length,width,kind\nlong,2,red\n",
         "ragged.csv": "length,width,kind\n1,2,red\n1,2,3,4,5\n",
+        "bare.csv": "length,size\n",
         "hole.csv": "length,size\n1,small\n2,\n",
         "broken.parquet": "PAR1 but not really",
     }

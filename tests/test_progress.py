@@ -43,4 +43,4 @@ def test_a_clock_expects_the_rest_to_go_as_what_is_done(monkeypatch):
     assert str(clock) == "4 s"
     clock.tell(0.25)
     assert str(clock) == "12 s, about 28 s left"
-    assert str(clock) == "50 s, about 0 s left"
+    assert str(clock) == "50 s, almost done"

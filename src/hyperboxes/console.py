@@ -65,7 +65,8 @@ class Clock:
         share, then = self._told
         if not share > 0:
             return f"{now:.0f} s"
-        return f"{now:.0f} s, about {max(0.0, then / share - now):.0f} s left"
+        left = then / share - now
+        return f"{now:.0f} s, " + (f"about {left:.0f} s left" if left >= 1 else "almost done")
 
 
 @contextlib.contextmanager

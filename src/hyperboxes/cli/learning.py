@@ -89,6 +89,8 @@ def fit(
     check_model_path(output)
     table = read_table(file, ignore=ignore or ())
     X, y = table.split_off(target)
+    if not len(y):
+        raise ValueError(f"{file}: there are no rows to learn from")
     _warn_of_names(table, X)
     from ..sources import naming
 

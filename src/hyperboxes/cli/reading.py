@@ -164,5 +164,5 @@ def _contents_text(model: str, told: dict[str, Any]) -> str:
             f"{'':<15}{format_name(item['name'])} ({kind}): in {item['boxes']} of {told['boxes']} boxes"
         )
     if idle:
-        text.append(f"{'':<15}{idle} others are not mentioned")
+        text.append(f"{'':<15}{idle} other{'s are' if idle > 1 else ' is'} not mentioned")
     return "\n".join(text)
