@@ -185,7 +185,7 @@ def test_what_is_not_understood_ends_with_two(model, table, arguments):
         (["fit", "{table}", "--target", "size", "-o", "{out}", "--positive", "q"], "not among the classes"),
         (["fit", "{hole}", "--target", "size", "-o", "{out}"], "hole.csv, line 3, column 'size': no value"),
         (["fit", "{bare}", "--target", "size", "-o", "{out}"], "bare.csv: there are no rows to learn from"),
-        (["plot", "{model}", "{table}", "--target", "size", "-o", "x.doc"], "x.doc: a picture ends in one of"),
+        (["plot", "{model}", "{table}", "--target", "size", "-o", "x.doc"], "x.doc: a picture ends in"),
         (["report", "{model}", "{table}", "--target", "size", "-o", "no/x.html"], "no/x.html: there is no"),
         (["search", "{table}", "--like", "1"], "tells rows apart, by key= or --key"),
         (["fit", "{broken}", "--target", "size", "-o", "{out}"], "broken.parquet: "),
@@ -213,6 +213,15 @@ def test_errors_are_one_clear_line(tmp_path, model, table, arguments, message):
     assert not (tmp_path / "out.boxes.json").exists()
 
 
+def test_one_box_is_one_box(tmp_path):
+    write_model(Boxes.from_rules([({"a": (1, None)}, "x")], default="y", feature_names=["a", "b"]),
+                tmp_path / "m.boxes.json")  # fmt: skip
+    told = run("inspect", tmp_path / "m.boxes.json").stdout
+    assert "1 with 1 condition\n" in told
+    assert "in 1 of 1 box\n" in told
+    assert "1 other is not mentioned" in told
+
+
 def test_names_from_a_strangers_file_cannot_command_the_terminal(tmp_path, model):
     result = run("predict", model, tmp_path / "\x1b[2J.csv")
     assert result.exit_code == 1
@@ -234,8 +243,10 @@ def test_reading_a_model_loads_neither_torch_nor_matplotlib(model, arguments):
 
 
 @pytest.mark.parametrize(
-    "command", ["fit", "round", "predict", "rules", "inspect", "sql", "verify", "search", "plot", "demo"]
-)
+    "command",
+    ["fit", "round", "predict", "rules", "inspect", "sql", "verify", "search", "plot", "report", "demo",
+     "reproduce"],
+)  # fmt: skip
 def test_help_teaches_by_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0

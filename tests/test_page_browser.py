@@ -24,6 +24,7 @@ from hyperboxes import Boxes, explore, read_model, report
 from hyperboxes.explain import explain
 from hyperboxes.model_file import read_meta
 from hyperboxes.rules import to_text
+from hyperboxes.sql import to_sql
 from hyperboxes.summary import summarize
 
 HERE = Path(__file__).parent / "page"
@@ -405,8 +406,9 @@ def test_texts_to_copy_are_those_of_python(visit):
     page.click("[data-do=code]")
     text = page.locator("dialog textarea")
     assert text.input_value() == to_text(boxes)
-    page.click("[data-form=duckdb]")
-    assert text.input_value().startswith("CASE\n  WHEN COALESCE(")
+    for dialect in ("duckdb", "postgres", "sqlite"):
+        page.click(f"[data-form={dialect}]")
+        assert text.input_value() == to_sql(boxes, dialect=dialect)
     page.click("[data-form=python]")
     scope: dict = {}
     exec(text.input_value(), scope)  # noqa: S102 - our own text

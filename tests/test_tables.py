@@ -334,7 +334,7 @@ def test_columns_are_found_by_name_whatever_their_order(make):
     frame = make({"b": [1.0, 2.0], "extra": ["u", "v"], "a": [3.0, 4.0]})
     same(cells(frame, "a", "b"), [[3, 1], [4, 2]])
     with pytest.raises(
-        ValueError, match=r"the columns \['q', 'r'\] are missing; there are \['b', 'extra', 'a'\]"
+        ValueError, match=r"columns \['q', 'r'\] are missing; there are \['b', 'extra', 'a'\]"
     ):
         cells(frame, "q", "a", "r")
     assert read_table(make({"b": [1.0], "a": [3.0]})).feature_names == ("b", "a")

@@ -97,6 +97,11 @@ def waiting(what: str) -> Iterator[Callable[[float], None]]:
         sys.stderr.flush()
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """Write a number of things."""
+    return f"{number} {one if number == 1 else many}"
+
+
 def one_line(message: object) -> str:
     """Keep a message, which may quote a stranger's file, from more than one line and from commands."""
     words = " ".join(str(message).split())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..console import one_line, print_rules, print_text, say, waiting
+from ..console import counted, one_line, print_rules, print_text, say, waiting
 from ._app import command
 from ._files import (
     check_model_path,
@@ -162,7 +162,9 @@ def _tell_fit(model: Any, learner: str, output: str, seconds: float, rows: int, 
     if model.fidelity_ < 1:
         say(f"the boxes alone give the network's answer on {format_percent(model.fidelity_)} of these rows")
     if output != "-":
-        say(f"wrote {output}: {boxes.n_boxes} boxes with {boxes.n_conditions} conditions in {seconds:.1f} s")
+        size = f"{counted(boxes.n_boxes, 'box', 'boxes')} with "
+        size += counted(boxes.n_conditions, "condition", "conditions")
+        say(f"wrote {output}: {size} in {seconds:.1f} s")
 
 
 @command
