@@ -400,6 +400,14 @@ def test_a_row_clicked_or_typed_is_explained_as_python_explains_it(visit, subjec
     assert page.locator(".verdict").is_visible()
 
 
+def test_ten_classes_are_seen_whole(visit):
+    rules = [({"a": (place, place + 0.5)}, f"class {place}") for place in range(10)]
+    X = np.arange(0, 10, 0.25)[:, None]
+    page = visit((Boxes.from_rules(rules, default="class 0"), X, [f"class {int(cell)}" for cell in X[:, 0]]))
+    hidden = "nodes => nodes.map(node => node.scrollHeight - node.clientHeight)"
+    assert page.eval_on_selector_all(".classes .scroll, .confusion .scroll", hidden) == [0, 0]
+
+
 def test_texts_to_copy_are_those_of_python(visit):
     boxes, X, y = flowers()
     page = visit((boxes, X, y))
