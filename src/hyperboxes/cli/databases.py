@@ -153,7 +153,9 @@ def search(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(help="Column that tells rows apart; by default the primary key or the row's place."),
+        typer.Option(
+            help="Column that tells rows apart; by default the primary key, or the row's place in Parquet."
+        ),
     ] = None,
     feature: Annotated[
         list[str] | None,
