@@ -174,8 +174,9 @@ class IntervalsDisplay(OfEstimator):
         left = box + (1 - CELL) / 2
         tall = 0.26 if self._has_text else 0.6
         for low, high in self._shares(feature, box, column):
-            # Where nothing lies between the bounds within the data, a line still shows where it is.
-            width = max(high - low, 0.06)
+            # Where nothing lies between the bounds within the data, a line still shows where it is, wide
+            # enough to tell its colour.
+            width = max(high - low, 0.025 if self._has_text else 0.06)
             low = min(low, 1 - width)
             self.ax_.barh(
                 place + 0.18 if self._has_text else place, width * CELL, left=left + low * CELL, height=tall,
