@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,28 +25,37 @@ class Engine:
     types: ClassVar[dict[str, str]]
     connection: Any
 
+    @classmethod
+    def over(cls, connection: Any) -> Engine:
+        """Give the database that an open connection leads to."""
+        made = cls.__new__(cls)
+        made.connection = connection
+        return made
+
     def quoted(self, name: str) -> str:
         return DIALECTS[self.name].identifier(name)
 
-    def create(self, columns: Columns, name: str = "drawn") -> None:
-        """Make a table anew, with a first column that numbers the rows."""
-        described = [f"{self.quoted(ROW)} {self.types['bigint']}"]
+    def create(
+        self,
+        columns: Columns,
+        name: str = "drawn",
+        key: str = ROW,
+        keys: Sequence[Any] | None = None,
+        key_type: str = "bigint",
+    ) -> None:
+        """Make a table anew, with a primary key in front that by default numbers the rows."""
+        described = [f"{self.quoted(key)} {self.types[key_type]} PRIMARY KEY"]
         described += [f"{self.quoted(column)} {self.types[kind]}" for column, (kind, _) in columns.items()]
         self.execute(f"DROP TABLE IF EXISTS {self.quoted(name)}")
-        self.execute(f"CREATE {self.temporary} TABLE {self.quoted(name)} ({', '.join(described)})")
-        rows = zip(*(cells for _, cells in columns.values()), strict=True)
-        self.insert(name, [(number, *row) for number, row in enumerate(rows)], len(columns) + 1)
+        self.execute(f"CREATE TABLE {self.quoted(name)} ({', '.join(described)})")
+        rows = list(zip(*(cells for _, cells in columns.values()), strict=True))
+        keys = range(len(rows)) if keys is None else keys
+        self.insert(name, [(number, *row) for number, row in zip(keys, rows, strict=True)])
 
-    temporary: ClassVar[str] = "TEMPORARY"
-
-    def insert(self, name: str, rows: Iterable[tuple[Any, ...]], width: int) -> None:
-        marks = ", ".join([self.mark] * width)
-        # Not a cursor of DuckDB, which is a connection of its own.
-        writer = self.connection.cursor() if self.name == "postgres" else self.connection
-        table = self.quoted(name).replace("%", "%%") if self.name == "postgres" else self.quoted(name)
-        writer.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
-
-    mark: ClassVar[str] = "?"
+    def insert(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            marks = ", ".join("?" * len(rows[0]))
+            self.connection.executemany(f"INSERT INTO {self.quoted(name)} VALUES ({marks})", rows)
 
     def execute(self, query: str) -> None:
         self.connection.execute(query)
@@ -106,7 +115,7 @@ class SQLite(Engine):
 
     name = "sqlite"
     types: ClassVar[dict[str, str]] = {
-        "double": "DOUBLE", "real": "REAL", "bigint": "BIGINT", "smallint": "SMALLINT", "bool": "BOOLEAN",
+        "double": "DOUBLE", "real": "REAL", "bigint": "INTEGER", "smallint": "SMALLINT", "bool": "BOOLEAN",
         "text": "TEXT", "nocase": "TEXT COLLATE NOCASE", "any": "",
     }  # fmt: skip
 
@@ -117,7 +126,7 @@ class SQLite(Engine):
 class Postgres(Engine):
     """PostgreSQL."""
 
-    name, mark = "postgres", "%s"
+    name = "postgres"
     types: ClassVar[dict[str, str]] = {
         "double": "DOUBLE PRECISION", "real": "REAL", "bigint": "BIGINT", "smallint": "SMALLINT",
         "decimal": "NUMERIC(18,4)", "wide": "NUMERIC(38,30)", "numeric": "NUMERIC", "bool": "BOOLEAN",
@@ -128,6 +137,14 @@ class Postgres(Engine):
         import psycopg
 
         self.connection = psycopg.connect(address, autocommit=True, prepare_threshold=None)
+
+    def insert(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        with (
+            self.connection.cursor() as cursor,
+            cursor.copy(f"COPY {self.quoted(name)} FROM STDIN".encode()) as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         cursor = self.connection.cursor(binary=True)
@@ -185,3 +202,17 @@ class Spark(Engine):
 
     def close(self) -> None:
         self.connection.stop()
+
+
+#: Those that a test can open, fill and close in an instant.
+ENGINES: dict[str, type[Engine]] = {one.name: one for one in (DuckDB, SQLite, Postgres)}
+
+
+def connect(engine: str, address: str) -> Any:
+    """Open a connection; ``address`` is that of PostgreSQL."""
+    return (Postgres(address) if engine == "postgres" else ENGINES[engine]()).connection
+
+
+def load(connection: Any, engine: str, table: str, columns: Columns, *key: Any) -> None:
+    """Make a table anew through an open connection; ``key`` is name, values and type of the primary key."""
+    ENGINES[engine].over(connection).create(columns, table, *key)

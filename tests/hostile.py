@@ -114,18 +114,19 @@ def _missing(cell: Any) -> bool:
     return cell is None or cell != cell
 
 
-def sendable(made: Boxes, dialect: Dialect) -> bool:
-    """Tell whether a database can hold the names and texts of these boxes at all."""
-    names = [*made.feature_names, "prediction", "number of row"]
+def sendable(made: Boxes, *dialects: Dialect) -> bool:
+    """Tell whether each of the databases can hold the names and texts of these boxes at all."""
+    names = [*made.feature_names, "prediction", "number of row", "the key"]
     texts = [
         value
         for value in (*made.classes.tolist(), *sum(made.categories.values(), ()))
         if isinstance(value, str)
     ]
+    longest = max(len(name.encode("utf-8", "replace")) for name in names)
     return (
         made.n_features > 0
         and all(names)
-        and len({dialect.fold(name) for name in names}) == len(names)
-        and all(len(name.encode("utf-8", "replace")) <= (dialect.max_name_bytes or 10**6) for name in names)
+        and all(len({dialect.fold(name) for name in names}) == len(names) for dialect in dialects)
+        and all(longest <= (dialect.max_name_bytes or 10**6) for dialect in dialects)
         and not any("\0" in text or re.search("[\ud800-\udfff]", text) for text in (*names, *texts))
     )

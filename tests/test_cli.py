@@ -158,13 +158,13 @@ def test_what_is_not_understood_ends_with_two(model, table, arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rules", "absent.boxes.json"], "absent.boxes.json"),
+        (["rules", "absent.boxes.json"], "error: absent.boxes.json: No such file"),
         (["rules", "{table}"], ".boxes.json"),
         (["rules", "{model}", "{table}"], "--target"),
         (["rules", "{model}", "{table}", "--target", "q"], "t.csv: no column 'q'; the columns are ['id'"),
         (["predict", "{model}", "absent.csv"], "absent.csv: No such file"),
         (["predict", "{model}", "{model}"], "a table ends in .csv"),
-        (["predict", "{model}", "{short}"], "short.csv: X lacks the columns ['kind']"),
+        (["predict", "{model}", "{short}"], "short.csv: the columns ['kind'] are missing"),
         (["predict", "{model}", "{text}"], "text.csv: column 'length' holds text"),
         (["predict", "{model}", "{ragged}"], "ragged.csv, line 3: there are 5 cells where the header has 3"),
         (["predict", "{model}", "{table}", "--column", "id"], "there is a column 'id' already"),
@@ -184,6 +184,10 @@ def test_what_is_not_understood_ends_with_two(model, table, arguments):
         (["fit", "{table}", "--target", "size", "-o", "{out}", "--n-boxes", "0"], "--n-boxes must be"),
         (["fit", "{table}", "--target", "size", "-o", "{out}", "--positive", "q"], "not among the classes"),
         (["fit", "{hole}", "--target", "size", "-o", "{out}"], "hole.csv, line 3, column 'size': no value"),
+        (["fit", "{bare}", "--target", "size", "-o", "{out}"], "bare.csv: there are no rows to learn from"),
+        (["plot", "{model}", "{table}", "--target", "size", "-o", "x.doc"], "x.doc: a picture ends in"),
+        (["report", "{model}", "{table}", "--target", "size", "-o", "no/x.html"], "no/x.html: there is no"),
+        (["search", "{table}", "--like", "1"], "tells rows apart, by key= or --key"),
         (["fit", "{broken}", "--target", "size", "-o", "{out}"], "broken.parquet: "),
     ],
 )  # fmt: skip
@@ -193,6 +197,7 @@ def test_errors_are_one_clear_line(tmp_path, model, table, arguments, message):
         "short.csv": "length,width\n1,2\n",
         "text.csv": "length,width,kind\nlong,2,red\n",
         "ragged.csv": "length,width,kind\n1,2,red\n1,2,3,4,5\n",
+        "bare.csv": "length,size\n",
         "hole.csv": "length,size\n1,small\n2,\n",
         "broken.parquet": "PAR1 but not really",
     }
@@ -206,6 +211,15 @@ def test_errors_are_one_clear_line(tmp_path, model, table, arguments, message):
     assert result.stderr.count("\n") == 1
     assert "\\u000a" not in result.stderr
     assert not (tmp_path / "out.boxes.json").exists()
+
+
+def test_one_box_is_one_box(tmp_path):
+    write_model(Boxes.from_rules([({"a": (1, None)}, "x")], default="y", feature_names=["a", "b"]),
+                tmp_path / "m.boxes.json")  # fmt: skip
+    told = run("inspect", tmp_path / "m.boxes.json").stdout
+    assert "1 with 1 condition\n" in told
+    assert "in 1 of 1 box\n" in told
+    assert "1 other is not mentioned" in told
 
 
 def test_names_from_a_strangers_file_cannot_command_the_terminal(tmp_path, model):
@@ -229,8 +243,10 @@ def test_reading_a_model_loads_neither_torch_nor_matplotlib(model, arguments):
 
 
 @pytest.mark.parametrize(
-    "command", ["fit", "round", "predict", "rules", "inspect", "sql", "verify", "search", "plot", "demo"]
-)
+    "command",
+    ["fit", "round", "predict", "rules", "inspect", "sql", "verify", "search", "plot", "report", "demo",
+     "reproduce"],
+)  # fmt: skip
 def test_help_teaches_by_example(command):
     result = run(command, "--help")
     assert result.exit_code == 0

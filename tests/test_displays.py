@@ -210,3 +210,17 @@ def test_many_boxes_that_say_nothing_of_two_features_are_counted_not_drawn():
     assert [text.get_text() for text in display.ax_.texts] == ["12"]
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert "not drawn: 12 boxes that restrict neither" in legend
+
+
+@pytest.mark.parametrize(
+    ("features", "told"),
+    [
+        (None, "not shown: 2 features that no box restricts"),
+        (["age", "sex", "bmi"], "not shown: 2 features that boxes restrict"),
+        (["age", "bmi"], "not shown: 1 feature that no box restricts, 2 features that boxes restrict"),
+        (list(FRAME.columns), ""),
+    ],
+)
+def test_intervals_say_which_features_they_leave_out(features, told):
+    display = IntervalsDisplay.from_boxes(BOXES, FRAME, Y, features=features)
+    assert display.figure_.legends[0].get_title().get_text() == told

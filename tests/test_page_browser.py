@@ -24,6 +24,7 @@ from hyperboxes import Boxes, explore, read_model, report
 from hyperboxes.explain import explain
 from hyperboxes.model_file import read_meta
 from hyperboxes.rules import to_text
+from hyperboxes.sql import to_sql
 from hyperboxes.summary import summarize
 
 HERE = Path(__file__).parent / "page"
@@ -399,14 +400,23 @@ def test_a_row_clicked_or_typed_is_explained_as_python_explains_it(visit, subjec
     assert page.locator(".verdict").is_visible()
 
 
+def test_ten_classes_are_seen_whole(visit):
+    rules = [({"a": (place, place + 0.5)}, f"class {place}") for place in range(10)]
+    X = np.arange(0, 10, 0.25)[:, None]
+    page = visit((Boxes.from_rules(rules, default="class 0"), X, [f"class {int(cell)}" for cell in X[:, 0]]))
+    hidden = "nodes => nodes.map(node => node.scrollHeight - node.clientHeight)"
+    assert page.eval_on_selector_all(".classes .scroll, .confusion .scroll", hidden) == [0, 0]
+
+
 def test_texts_to_copy_are_those_of_python(visit):
     boxes, X, y = flowers()
     page = visit((boxes, X, y))
     page.click("[data-do=code]")
     text = page.locator("dialog textarea")
     assert text.input_value() == to_text(boxes)
-    page.click("[data-form=duckdb]")
-    assert text.input_value().startswith("CASE\n  WHEN COALESCE(")
+    for dialect in ("duckdb", "postgres", "sqlite"):
+        page.click(f"[data-form={dialect}]")
+        assert text.input_value() == to_sql(boxes, dialect=dialect)
     page.click("[data-form=python]")
     scope: dict = {}
     exec(text.input_value(), scope)  # noqa: S102 - our own text

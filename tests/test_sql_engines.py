@@ -131,7 +131,7 @@ def test_hostile_table_column_label_category_and_view_stay_one_harmless_statemen
     engine.execute("DROP TABLE IF EXISTS canary")
     engine.execute("CREATE TABLE canary AS SELECT 1 AS one")
     engine.execute(f"CREATE TABLE {table} ({table} DOUBLE PRECISION, kind VARCHAR(300))")
-    engine.insert(name, [(1.0, name), (1.0, "c"), (3.0, name)], 2)
+    engine.insert(name, [(1.0, name), (1.0, "c"), (3.0, name)])
     expected = [name, "other" + name, "other" + name]
     query = to_sql(made, table=name, connection=engine.connection, column="answer")
     assert sorted(row[-1] for row in engine.connection.execute(query).fetchall()) == sorted(expected)

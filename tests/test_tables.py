@@ -333,7 +333,9 @@ def test_integers_up_to_two_to_the_53_are_exact():
 def test_columns_are_found_by_name_whatever_their_order(make):
     frame = make({"b": [1.0, 2.0], "extra": ["u", "v"], "a": [3.0, 4.0]})
     same(cells(frame, "a", "b"), [[3, 1], [4, 2]])
-    with pytest.raises(ValueError, match=r"X lacks the columns \['q', 'r'\]; it has \['b', 'extra', 'a'\]"):
+    with pytest.raises(
+        ValueError, match=r"columns \['q', 'r'\] are missing; there are \['b', 'extra', 'a'\]"
+    ):
         cells(frame, "q", "a", "r")
     assert read_table(make({"b": [1.0], "a": [3.0]})).feature_names == ("b", "a")
     assert to_matrix(frame, (), {}).shape == (2, 0)

@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 #: What a person waits for without asking, in seconds.
 PATIENCE = 1.0
@@ -49,29 +49,57 @@ def say(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
+class Clock:
+    """How long some work has taken, and how long it will still take if it goes on as it did."""
+
+    def __init__(self) -> None:
+        self.begin = time.monotonic()
+        self._told = (0.0, 0.0)
+
+    def tell(self, share: float) -> None:
+        """Take note of the share of the work that is done."""
+        self._told = (share, time.monotonic() - self.begin)
+
+    def __str__(self) -> str:
+        now = time.monotonic() - self.begin
+        share, then = self._told
+        if not share > 0:
+            return f"{now:.0f} s"
+        left = then / share - now
+        return f"{now:.0f} s, " + (f"about {left:.0f} s left" if left >= 1 else "almost done")
+
+
 @contextlib.contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show on a terminal, once it takes more than a second, what is being done and for how long."""
+def waiting(what: str) -> Iterator[Callable[[float], None]]:
+    """Show on a terminal, once it takes more than a second, what is being done and for how long.
+
+    Gives a function that takes the share of the work that is done; with it, the time left is shown too.
+    """
+    clock = Clock()
     if not sys.stderr.isatty():
-        yield
+        yield clock.tell
         return
     done = threading.Event()
 
     def tick() -> None:
-        begin = time.monotonic()
         while not done.wait(PATIENCE):
-            sys.stderr.write(f"\r{what} … {time.monotonic() - begin:.0f} s")
+            sys.stderr.write(f"\r\x1b[K{what} … {clock}")
             sys.stderr.flush()
 
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
     try:
-        yield
+        yield clock.tell
     finally:
         done.set()
         ticker.join()
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """Write a number of things."""
+    return f"{number} {one if number == 1 else many}"
 
 
 def one_line(message: object) -> str:

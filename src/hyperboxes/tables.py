@@ -105,7 +105,7 @@ def _columns(frame: Any, feature_names: Sequence[str]) -> Iterable[Any]:
         check_unique([str(name) for name in frame.columns])
     absent = [name for name in feature_names if name not in present]
     if absent:
-        raise ValueError(f"X lacks the columns {absent}; it has {list(present)}")
+        raise ValueError(f"the columns {absent} are missing; there are {list(present)}")
     return (frame.get_column(present[name]) for name in feature_names)
 
 

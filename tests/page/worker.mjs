@@ -6,8 +6,8 @@ import { pathToFileURL } from "node:url";
 
 const folder = pathToFileURL(`${process.argv[2]}/`);
 const load = (name) => import(new URL(name, folder));
-const [numbers, models, figures, explains, texts, files, tables] = await Promise.all(
-  ["numbers.js", "model.js", "figures.js", "explain.js", "text.js", "model_file.js", "table.js"].map(load),
+const [numbers, models, figures, explains, texts, queries, files, tables] = await Promise.all(
+  ["numbers.js", "model.js", "figures.js", "explain.js", "text.js", "sql.js", "model_file.js", "table.js"].map(load),
 );
 
 const view = new DataView(new ArrayBuffer(8));
@@ -54,7 +54,7 @@ const TASKS = {
   python: ({ model, features, classes }) => texts.toPython(parse(model), features, classes),
   sql: ({ model, features, classes, dialect }) => {
     try {
-      return { text: texts.toSql(parse(model), features, classes, dialect) };
+      return { text: queries.toSql(parse(model), features, classes, dialect) };
     } catch (error) {
       return { refused: error.message };
     }

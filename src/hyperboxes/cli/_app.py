@@ -8,15 +8,11 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, ParamSpec
+from typing import Annotated, ParamSpec
 
 import typer
 
 from ..console import one_line, print_text, say
-
-if TYPE_CHECKING:
-    pass
-
 
 P = ParamSpec("P")
 #: Exit codes, beside 0 for done and 2, which is typer's, for a command that was not understood.
@@ -59,10 +55,17 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
                 say("interrupted")
                 raise typer.Exit(INTERRUPTED) from None
             except (OSError, ValueError, TypeError, ImportError) as error:
-                say(f"error: {one_line(error)}")
+                say(f"error: {one_line(_told(error))}")
                 raise typer.Exit(FAILED) from None
 
     return guarded
+
+
+def _told(error: Exception) -> str:
+    """Say what went wrong, of a file by its name first."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error)
 
 
 def _version(asked: bool) -> None:

@@ -30,9 +30,14 @@ def check_model_path(path: str) -> None:
         return
     if not path.endswith(SUFFIX):
         raise ValueError(f"{path}: a model file ends in {SUFFIX}")
+    check_folder(path)
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Find out before the work that there is no directory to write to."""
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
-        raise ValueError(f"{path}: there is no directory {folder}")
+        raise ValueError(f"{os.fspath(path)}: there is no directory {folder}")
 
 
 def write_model(model: Any, path: str) -> None:

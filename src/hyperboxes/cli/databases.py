@@ -7,7 +7,7 @@ import io
 import json
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,9 +15,6 @@ from ..console import one_line, print_text, say, waiting
 from ._app import DIFFERS, command
 from ._files import check_model_path, read_model, same_label, text_columns, write_model
 from ._options import AsJson, Model, Table
-
-if TYPE_CHECKING:
-    pass
 
 
 class Dialect(StrEnum):
@@ -156,7 +153,9 @@ def search(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(help="Column that tells rows apart; by default the primary key or the row's place."),
+        typer.Option(
+            help="Column that tells rows apart; by default the primary key, or the row's place in Parquet."
+        ),
     ] = None,
     feature: Annotated[
         list[str] | None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..console import one_line, print_rules, print_text, say, waiting
+from ..console import counted, one_line, print_rules, print_text, say, waiting
 from ._app import command
 from ._files import (
     check_model_path,
@@ -24,6 +24,8 @@ from ._files import (
 from ._options import AsJson, Model, Table, Target
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..sources import TableFile
 
 
@@ -87,6 +89,8 @@ def fit(
     check_model_path(output)
     table = read_table(file, ignore=ignore or ())
     X, y = table.split_off(target)
+    if not len(y):
+        raise ValueError(f"{file}: there are no rows to learn from")
     _warn_of_names(table, X)
     from ..sources import naming
 
@@ -95,16 +99,17 @@ def fit(
         say(f"learning from {len(y)} rows of {X.shape[1]} columns")
     # HyperNN has bars of its own.
     shown = contextlib.nullcontext() if learner is Learner.hypernn else waiting("learning")
-    with naming(file), shown:
-        model = _learn(learner.value, X, y, same_label(positive, y), n_boxes, uncovered.value, seed)
+    with naming(file), shown as progress:
+        model = _learn(learner.value, X, y, same_label(positive, y), n_boxes, uncovered.value, seed, progress)
     seconds = time.perf_counter() - begin
     write_model(model, output)
     _tell_fit(model, learner.value, output, seconds, len(y), as_json)
 
 
 def _learn(
-    learner: str, X: Any, y: Any, positive: Any, n_boxes: str | None, uncovered: str, seed: int
-) -> Any:
+    learner: str, X: Any, y: Any, positive: Any, n_boxes: str | None, uncovered: str, seed: int,
+    progress: Callable[[float], None] | None,
+) -> Any:  # fmt: skip
     from .. import FMMClassifier, HyperNNClassifier, PRIMClassifier
 
     size = _count(n_boxes)
@@ -117,15 +122,19 @@ def _learn(
         y, positive = _merged(y, positive), str(positive)
     if learner == "prim":
         limit = None if size == "auto" else 10 if size is None else size  # without a limit it stops by itself
-        return PRIMClassifier(
+        prim = PRIMClassifier(
             n_boxes=limit, positive_label=positive, uncovered=uncovered, random_state=seed,  # type: ignore[arg-type]
-        ).fit(X, y)  # fmt: skip
+        )  # fmt: skip
+        prim._progress = progress
+        return prim.fit(X, y)
     if isinstance(size, int):
         raise ValueError("fmm chooses the number of its boxes itself: leave --n-boxes out")
     if uncovered == "reject":
         raise ValueError("fmm answers every row: --uncovered is default or nearest")
     rest: Any = "nearest" if uncovered == "auto" else uncovered
-    return FMMClassifier(uncovered=rest, random_state=seed).fit(X, y)
+    fmm = FMMClassifier(uncovered=rest, random_state=seed)
+    fmm._progress = progress
+    return fmm.fit(X, y)
 
 
 def _merged(y: Any, positive: Any) -> Any:
@@ -153,7 +162,9 @@ def _tell_fit(model: Any, learner: str, output: str, seconds: float, rows: int, 
     if model.fidelity_ < 1:
         say(f"the boxes alone give the network's answer on {format_percent(model.fidelity_)} of these rows")
     if output != "-":
-        say(f"wrote {output}: {boxes.n_boxes} boxes with {boxes.n_conditions} conditions in {seconds:.1f} s")
+        size = f"{counted(boxes.n_boxes, 'box', 'boxes')} with "
+        size += counted(boxes.n_conditions, "condition", "conditions")
+        say(f"wrote {output}: {size} in {seconds:.1f} s")
 
 
 @command

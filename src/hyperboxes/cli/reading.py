@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..console import one_line, print_rules, print_text
+from ..console import counted, one_line, print_rules, print_text
 from ._app import command
 from ._files import judge, read_model, same_label
 from ._options import AsJson, Model, OptionalTable, OptionalTarget
@@ -135,7 +135,7 @@ def _contents_text(model: str, told: dict[str, Any]) -> str:
     origin = [f"hyperboxes {meta['hyperboxes']}"] if "hyperboxes" in meta else []
     origin += [str(meta["estimator"])] if "estimator" in meta else []
     classes = ", ".join(
-        f"{format_label(item['label'])} ({item['boxes']} {'box' if item['boxes'] == 1 else 'boxes'})"
+        f"{format_label(item['label'])} ({counted(item['boxes'], 'box', 'boxes')})"
         for item in told["classes"]
     )
     default = format_label(told["default"])
@@ -145,7 +145,7 @@ def _contents_text(model: str, told: dict[str, Any]) -> str:
     lines = [
         ("file", model),
         ("made by", ", ".join(origin) or "unknown"),
-        ("boxes", f"{told['boxes']} with {told['conditions']} conditions"),
+        ("boxes", f"{told['boxes']} with {counted(told['conditions'], 'condition', 'conditions')}"),
         ("classes", classes),
         (
             "in no box",
@@ -158,11 +158,10 @@ def _contents_text(model: str, told: dict[str, Any]) -> str:
         ("features", f"{len(features)}, of which rules mention {len(used)}"),
     ]
     text = [f"{title:<15}{one_line(value)}" for title, value in lines]
+    of_all = f"of {counted(told['boxes'], 'box', 'boxes')}"
     for item in sorted(used, key=lambda item: -item["boxes"]):
         kind = item["kind"] if item["kind"] == "number" else f"{len(item['categories'])} categories"
-        text.append(
-            f"{'':<15}{format_name(item['name'])} ({kind}): in {item['boxes']} of {told['boxes']} boxes"
-        )
+        text.append(f"{'':<15}{format_name(item['name'])} ({kind}): in {item['boxes']} {of_all}")
     if idle:
-        text.append(f"{'':<15}{idle} others are not mentioned")
+        text.append(f"{'':<15}{counted(idle, 'other is', 'others are')} not mentioned")
     return "\n".join(text)

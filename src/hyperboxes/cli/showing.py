@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ..console import say, waiting
 from ._app import command
-from ._files import read_labelled, read_model
+from ._files import check_folder, read_labelled, read_model
 from ._options import Model, Table, Target
-
-if TYPE_CHECKING:
-    pass
 
 
 class Picture(StrEnum):
@@ -53,15 +50,17 @@ def plot(
     hyperboxes plot iris.boxes.json iris.csv --target species -o iris.svg --kind intervals
     """  # noqa: D301
     try:
-        import matplotlib
+        import matplotlib.figure
     except ImportError as error:
         raise ImportError('pictures need matplotlib: pip install "hyperboxes[plot]"') from error
     matplotlib.use("agg")  # a picture file needs no window
     from .. import plot as displays
     from ..sources import naming
 
-    if output.parent != Path() and not output.parent.is_dir():
-        raise ValueError(f"{output}: there is no directory {output.parent}")
+    known = matplotlib.figure.Figure().canvas.get_supported_filetypes()
+    if output.suffix[1:].lower() not in known:
+        raise ValueError(f"{output}: a picture ends in one of .{', .'.join(known)}")
+    check_folder(output)
     boxes = read_model(model)
     X, y = read_labelled(boxes, file, target)
     with naming(file), waiting("drawing"):
@@ -109,6 +108,7 @@ def report(
 
     if output.suffix != ".html":
         raise ValueError(f"{output}: a page ends in .html")
+    check_folder(output)
     boxes = read_model(model)
     X, y = read_labelled(boxes, file, target)
     with naming(file), waiting("writing the page"):

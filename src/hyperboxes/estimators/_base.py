@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -38,6 +39,8 @@ class BoxEstimator(BaseEstimator):
     """
 
     categorical_features: Any
+    #: Told the share of the learning that is done, where the learner knows; the command line sets it.
+    _progress: Callable[[float], None] | None = None
 
     def apply(self, X: ArrayLike) -> Ints:
         """Give the box that contains and decides each row, -1 for a row in no box."""

@@ -358,7 +358,8 @@ class FMMClassifier(_FuzzyClassifier):
         table, classes, weight = self._check_training_data(X, y, sample_weight, least_rows=2)
         self._warn_of_one_class(classes, weight)
         self._columns = Columns.of(table, classes, weight)
-        fit = fit_fmm(self._rows(table, classes, weight, upper), self._settings(table), self._seed())
+        rows = self._rows(table, classes, weight, upper)
+        fit = fit_fmm(rows, self._settings(table), self._seed(), self._progress)
         self._network, self.max_width_ = fit.network, fit.max_width
         self._drop_boxes_between_categories()
         self._network.rank_by_weight()

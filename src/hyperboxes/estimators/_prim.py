@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 
 from ..boxes import Boxes, Label
 from ..crisp import Limits, order_boxes
-from ..kernels._threads import run
+from ..kernels._threads import joined_progress, run
 from ..nn.fit import fit_hypernn
 from ..nn.settings import Settings as PolishSettings
 from ..prim.fit import chosen_boxes, cover, drop_weightless, fit_prim
@@ -210,12 +210,16 @@ class PRIMClassifier(OneVersusRest, BoxClassifier):
         present = np.unique(codes)
         targets = [target for target in self._described() if target in present and len(present) > 1]
         ranks = Ranks.from_table(learned)
+        progress = joined_progress(self._progress, len(targets))
 
         def find(target: int) -> list[Trajectory]:
-            return cover(
+            tell = progress(targets.index(target))
+            found = cover(
                 ranks, (codes == target).astype(np.float64), mass, n_boxes=self.n_boxes, settings=settings,
-                limits=limits, seed=seed, label=labels[target].item(),
+                limits=limits, seed=seed, label=labels[target].item(), progress=tell,
             )  # fmt: skip
+            tell(1.0)
+            return found
 
         found = run(find, targets)
         self.trajectories_ = {

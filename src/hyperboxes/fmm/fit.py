@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels._threads import run
+from ..kernels._threads import joined_progress, run
 from .network import Floats, Network, Space
 from .rows import Rows, hold_out, informative, shuffled
 from .variants import VARIANTS
 
+Progress = Callable[[float], None]
 #: Passes over the rows where boxes are pruned after each.
 PRUNED_PASSES = 5
 
@@ -46,11 +47,12 @@ class Fit:
     score: float
 
 
-def fit_fmm(rows: Rows, settings: Settings, seed: int = 0) -> Fit:
+def fit_fmm(rows: Rows, settings: Settings, seed: int = 0, progress: Progress | None = None) -> Fit:
     """Learn boxes for every class.
 
     Where there is something to choose (boxes to prune, one of several widths), a share of the rows is held
-    out to choose by. Pruned boxes are final. Unpruned ones are learned anew, from all rows.
+    out to choose by. Pruned boxes are final. Unpruned ones are learned anew, from all rows. ``progress`` is
+    told the share of the rows, times passes and widths, that have been presented.
     """
     rows = informative(rows)
     if settings.shuffle:
@@ -58,13 +60,23 @@ def fit_fmm(rows: Rows, settings: Settings, seed: int = 0) -> Fit:
     space = Space.of(rows, settings.sensitivity)
     if not settings.prune and len(settings.max_width) == 1:
         width = float(settings.max_width[0])
-        return Fit(_learn(rows, None, space, width, settings, seed).network, width, float("nan"))
+        last = joined_progress(progress, 1)(0)
+        return Fit(_learn(rows, None, space, width, settings, seed, last).network, width, float("nan"))
     learning, held = hold_out(rows, settings.validation_fraction, seed)
-    tried = run(lambda width: _learn(learning, held, space, width, settings, seed), settings.max_width)
-    best = max(tried, key=_merit)
+    n_widths = len(settings.max_width)
+    tell = joined_progress(progress, n_widths + (not settings.prune))
+
+    def attempt(place: int) -> Fit:
+        width = settings.max_width[place]
+        found = _learn(learning, held, space, width, settings, seed, tell(place))
+        tell(place)(1.0)  # it may have stopped before the last pass
+        return found
+
+    best = max(run(attempt, range(n_widths)), key=_merit)
     if settings.prune:
         return best
-    return Fit(_learn(rows, None, space, best.max_width, settings, seed).network, best.max_width, best.score)
+    again = _learn(rows, None, space, best.max_width, settings, seed, tell(n_widths))
+    return Fit(again.network, best.max_width, best.score)
 
 
 def _merit(fit: Fit) -> tuple[float, int]:
@@ -73,8 +85,9 @@ def _merit(fit: Fit) -> tuple[float, int]:
 
 
 def _learn(
-    rows: Rows, held: Rows | None, space: Space, max_width: float, settings: Settings, seed: int
-) -> Fit:
+    rows: Rows, held: Rows | None, space: Space, max_width: float, settings: Settings, seed: int,
+    tell: Progress,
+) -> Fit:  # fmt: skip
     """Pass over the rows once or several times, each time with boxes narrower by the decay."""
     network = Network(VARIANTS[settings.variant], space)
     draw = np.random.default_rng(seed)
@@ -84,7 +97,8 @@ def _learn(
         if turn and settings.shuffle:
             rows = rows.take(draw.permutation(len(rows.classes)))
         network.forget_weights()
-        _pass(network, rows, max_width * settings.width_decay**turn, settings)
+        for done in _pass(network, rows, max_width * settings.width_decay**turn, settings):
+            tell((turn + done) / _n_passes(settings))
         network.drop_lighter_than(settings.min_support)
         if settings.prune and held is not None:
             # Rows of dropped boxes are free, and the next pass lets the boxes that proved themselves grow.
@@ -100,11 +114,13 @@ def _learn(
     return best or Fit(network, max_width, float("nan") if held is None else right(network, held))
 
 
-def _pass(network: Network, rows: Rows, max_width: float, settings: Settings) -> None:
+def _pass(network: Network, rows: Rows, max_width: float, settings: Settings) -> Iterator[float]:
+    """Learn from the rows, and give now and then the share of them that has been presented."""
     if network.variant.batch:
         network.agglomerate(rows, max_width, settings.similarity, settings.min_similarity)
+        yield 1.0
     else:
-        network.present(rows, max_width)
+        yield from network.presented(rows, max_width)
 
 
 def _n_passes(settings: Settings) -> int:

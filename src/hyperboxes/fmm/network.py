@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ Ints = NDArray[np.int64]
 SIMILARITIES = {"short": kernels.SHORT, "mid": kernels.MID, "long": kernels.LONG}
 #: Slack of a bound on deficits: products of rounded numbers may miss it by a few units in the last place.
 SLACK = 1 + 1e-12
+#: Rows presented between two reports of progress.
+ROWS_AT_ONCE = 4096
 #: Rows below which threads cost more than they save.
 SERIAL_ROWS = 256
 #: No training row is two to this power farther from a box than a feature is wide.
@@ -103,13 +106,20 @@ class Network:
 
     def present(self, rows: Rows, max_width: float) -> None:
         """Learn rows one after the other, in their order."""
+        for _ in self.presented(rows, max_width):
+            pass
+
+    def presented(self, rows: Rows, max_width: float) -> Iterator[float]:
+        """Learn rows one after the other, and give now and then the share of them that is done."""
         low, high = self._laid_out(rows.low, rows.high)
         measure, rules = self._measure, self._rules(max_width)
         done = 0
         while done < len(low):
+            # The kernel keeps nothing between calls but the shelves: where it stops changes nothing.
+            stop = min(len(low), done + ROWS_AT_ONCE)
             done = kernels.present(
-                low,
-                high,
+                low[:stop],
+                high[:stop],
                 rows.classes,
                 rows.weight,
                 done,
@@ -118,8 +128,9 @@ class Network:
                 self._reach(max_width),
                 self._shelves,
             )
-            if done < len(low):
+            if done < stop:
                 self._shelves = _with_room(self._shelves, len(self._shelves.size))
+            yield done / len(low)
 
     def agglomerate(self, rows: Rows, max_width: float, similarity: str, min_similarity: float) -> None:
         """Make a box of each row that no box of its class contains, then merge boxes while any can be."""

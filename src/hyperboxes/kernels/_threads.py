@@ -42,6 +42,26 @@ def run(
         return list(_shown(pool.map(function, tasks), len(tasks), progress))
 
 
+def joined_progress(
+    tell: Callable[[float], None] | None, n_tasks: int
+) -> Callable[[int], Callable[[float], None]]:
+    """Give a function that gives each task, by number, what to tell the share of it that is done.
+
+    ``tell``, if any, is told the share of all tasks.
+    """
+    shares = [0.0] * n_tasks
+
+    def of_task(task: int) -> Callable[[float], None]:
+        def told(share: float) -> None:
+            shares[task] = share
+            if tell is not None:
+                tell(sum(shares) / n_tasks)
+
+        return told
+
+    return of_task
+
+
 def _shown(results: Iterable[Result], total: int, progress: str | None) -> Iterable[Result]:
     if progress is None:
         return results

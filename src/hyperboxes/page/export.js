@@ -2,12 +2,13 @@
 
 import { button, el, put, say } from "./dom.js";
 import { writeModel } from "./model_file.js";
-import { toPython, toRules, toSql } from "./text.js";
+import { toSql } from "./sql.js";
+import { toPython, toRules } from "./text.js";
 
 const FORMS = [
   ["rules", "Rules", (store) => toRules(store.model, store.features, store.classes)],
-  ["duckdb", "SQL (DuckDB)", (store) => toSql(store.model, store.features, store.classes, "duckdb")],
-  ["postgres", "SQL (PostgreSQL)", (store) => toSql(store.model, store.features, store.classes, "postgres")],
+  ...[["duckdb", "DuckDB"], ["postgres", "PostgreSQL"], ["sqlite", "SQLite"]].map(([key, name]) => (
+    [key, `SQL (${name})`, (store) => toSql(store.model, store.features, store.classes, key)])),
   ["python", "Python", (store) => toPython(store.model, store.features, store.classes)],
 ];
 

@@ -49,6 +49,44 @@ export function nextAfter(value, direction) {
   return real[0];
 }
 
+/** Find the first float64 from start on where something holds that holds at infinity, and the last one before. */
+export function firstFrom(start, holds) {
+  let [low, high] = [rank(start), rank(Infinity)];
+  while (high - low > 1n) {
+    const middle = low + (high - low) / 2n;
+    if (holds(ofRank(middle))) high = middle;
+    else low = middle;
+  }
+  return { before: low === rank(start) ? start : ofRank(low), value: ofRank(high) };
+}
+
+/** Give the place of a float64 in the order of all of them. */
+function rank(value) {
+  real[0] = Math.abs(value);
+  return value < 0 ? -bits[0] : bits[0];
+}
+
+function ofRank(place) {
+  bits[0] = place < 0n ? -place : place;
+  return place < 0n ? -real[0] : real[0];
+}
+
+/** Give a finite float64 as numerator and denominator, as Python's as_integer_ratio does. */
+export function ratio(value) {
+  real[0] = Math.abs(value);
+  const exponent = bits[0] >> 52n;
+  let numerator = bits[0] & 0xfffffffffffffn;
+  if (exponent) numerator |= 1n << 52n;
+  let power = (exponent || 1n) - 1075n;
+  while (power < 0n && !(numerator & 1n) && numerator) {
+    numerator >>= 1n;
+    power += 1n;
+  }
+  if (!numerator) power = 0n;
+  const signed = value < 0 ? -numerator : numerator;
+  return power < 0n ? [signed, 1n << -power] : [signed << power, 1n];
+}
+
 /** Round to the digits that a span can show: a dragged edge gets a short number. */
 export function roundToSpan(value, span) {
   if (value === 0 || !(span > 0) || !Number.isFinite(value)) return value + 0;

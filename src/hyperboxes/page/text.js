@@ -1,4 +1,4 @@
-// The model as text: rules for people, SQL for databases, Python for programs.
+// The model as text: rules for people, Python for programs.
 
 import { nConditions, restricted } from "./model.js";
 import { formatNumber, repr } from "./numbers.js";
@@ -37,93 +37,6 @@ export function toRules(model, features, classes) {
   });
   lines.push(`${model.boxes.length ? "ELSE" : "ALWAYS"} ${otherwiseText(model, classes)}`);
   return lines.join("\n");
-}
-
-// -- SQL --------------------------------------------------------------------------------------------
-
-const DIALECTS = {
-  duckdb: { double: "DOUBLE", text: "VARCHAR", escapes: false, folds: true, guardsNaN: true },
-  postgres: { double: "DOUBLE PRECISION", text: "TEXT", escapes: true, folds: false, guardsNaN: false },
-};
-
-/** Write a model as one CASE expression; throws with the reason where SQL cannot be exact. */
-export function toSql(model, features, classes, dialect) {
-  if (model.uncovered === "nearest") {
-    throw new Error("Rows in no box get the class of the nearest box, which this page does not write as SQL: "
-      + "save the model and use hyperboxes sql.");
-  }
-  const syntax = DIALECTS[dialect];
-  checkDistinct(features.map((feature) => (syntax.folds ? feature.folded : feature.name)));
-  const fallback = model.fallback < 0 ? "NULL" : sqlValue(classes[model.fallback], syntax);
-  if (!model.boxes.length) return fallback;
-  const whens = model.boxes.map((box) => {
-    const asked = restricted(box).flatMap((feature) => sqlCondition(box, feature, features[feature], syntax));
-    const all = asked.length ? `COALESCE(${asked.join("\n    AND ")}, FALSE)` : "TRUE";
-    return `  WHEN ${all} THEN ${sqlValue(classes[box.label], syntax)}`;
-  });
-  return `CASE\n${whens.join("\n")}\n  ELSE ${fallback}\nEND`;
-}
-
-function sqlCondition(box, feature, { name, categories }, syntax) {
-  const column = sqlName(name, syntax);
-  const flags = box.sets.get(feature);
-  if (!flags) {
-    // Both sides always: databases take NaN to be greater than infinity. DuckDB leaves NaN out of the statistics
-    // of a Parquet file and drops conditions that these say always hold, so it is told of NaN by name.
-    const [low, high] = box.bounds.get(feature);
-    const cell = `CAST(${column} AS ${syntax.double})`;
-    const sides = [`${cell} >= ${sqlNumber(repr(low), syntax)}`, `${cell} <= ${sqlNumber(repr(high), syntax)}`];
-    return syntax.guardsNaN ? [...sides, `${cell} IS DISTINCT FROM ${sqlNumber("NaN", syntax)}`] : sides;
-  }
-  const admitted = categories.filter((_, place) => flags[place]);
-  const every = (kind) => admitted.every((category) => category.kind === kind);
-  const within = (cell, items) => [`${cell} IN (${items.join(", ")})`];
-  const values = () => admitted.map((category) => sqlValue(category, syntax));
-  if (every("bool")) return within(column, values());
-  if (every("text")) return within(`CAST(${column} AS ${syntax.text}) COLLATE "C"`, values());
-  if (admitted.some((category) => category.kind === "text")) {
-    throw new Error(`The categories of ${name} mix text and numbers, which no column of a database holds.`);
-  }
-  const numbers = admitted.map(({ kind, python }) => (kind === "bool" ? Number(python === "True") : Number(python)));
-  if (numbers.some((number) => !(Math.abs(number) < 2 ** 53))) {
-    throw new Error(`A category of ${name} is too large to compare exactly: make it text.`);
-  }
-  return within(`CAST(${column} AS ${syntax.double})`, numbers.map((number) => sqlNumber(repr(number), syntax)));
-}
-
-// Bare, 0.1 would be a decimal, which databases compare and round by other rules.
-const sqlNumber = (text, syntax) => `CAST('${text.replace("inf", "Infinity")}' AS ${syntax.double})`;
-
-function sqlValue({ kind, value, python }, syntax) {
-  if (kind === "text") return sqlText(value, syntax);
-  if (kind === "bool") return python.toUpperCase();
-  return kind === "int" ? `CAST('${python}' AS BIGINT)` : sqlNumber(python, syntax);
-}
-
-function sqlText(value, syntax) {
-  checkText(value);
-  const quoted = value.replaceAll("'", "''");
-  return syntax.escapes && value.includes("\\") ? `E'${quoted.replaceAll("\\", "\\\\")}'` : `'${quoted}'`;
-}
-
-function sqlName(name, syntax) {
-  checkText(name);
-  if (!name) throw new Error("A column name is empty: rename it.");
-  if (syntax.escapes && new TextEncoder().encode(name).length > 63) {
-    throw new Error(`PostgreSQL cuts names at 63 bytes: rename ${name}.`);
-  }
-  return `"${name.replaceAll('"', '""')}"`;
-}
-
-function checkDistinct(names) {
-  const twice = names.find((name, place) => names.indexOf(name) !== place);
-  if (twice !== undefined) throw new Error(`Two columns are ${twice} to this database: rename one of them.`);
-}
-
-function checkText(value) {
-  if (value.includes("\0") || /\p{Surrogate}/u.test(value)) {
-    throw new Error("A name or label holds a character that databases refuse.");
-  }
 }
 
 // -- Python -----------------------------------------------------------------------------------------

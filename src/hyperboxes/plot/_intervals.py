@@ -89,18 +89,14 @@ class IntervalsDisplay(OfEstimator):
 
         Parameters
         ----------
-        boxes : Boxes
-            The model.
-        X : data frame or array-like of shape (n_samples, n_features)
-            The table, as for ``boxes.predict``.
-        y : array-like of shape (n_samples,)
-            The class of each row.
+        boxes, X, y
+            As in `BoxesDisplay.from_boxes`.
         features : sequence of names or positions, optional
             The features to show; by default those that boxes restrict, most used first.
         max_features : int
             Most features that are shown by default.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure of fitting size by default.
+            As there; a new figure of fitting size by default.
         """
         rows = read_rows(boxes, X, y)
         chosen = choose_features(boxes, features, max_features)
@@ -157,26 +153,30 @@ class IntervalsDisplay(OfEstimator):
         left, width = -self._spread, self._spread * 0.93
         x = left + width * (edges - edges[0]) / (edges[-1] - edges[0])
         filled = len(shares) <= 3
+        numbered = self.boxes.feature_names[feature] not in self.boxes.categories and len(self.features) <= 30
+        # Numbers below the ground take a part of the row; they must touch neither it nor the next row.
+        ground, tall = place + (0.14 if numbered else 0.24), 0.56 if numbered else 0.64
         for label, heights in reversed(shares.items()):
             xs, ys = steps(x, heights)
             colour = self.styles[label].colour
-            top = place + 0.24 - 0.64 * ys
+            top = ground - tall * ys
             if filled:
-                self.ax_.fill_between(xs, top, place + 0.24, color=colour, alpha=0.22, linewidth=0, zorder=2)
+                self.ax_.fill_between(xs, top, ground, color=colour, alpha=0.22, linewidth=0, zorder=2)
             self.ax_.plot(xs, top, color=colour, linewidth=0.9, zorder=3)
-        if self.boxes.feature_names[feature] not in self.boxes.categories and len(self.features) <= 30:
+        if numbered:
             low, high = data_range(self.boxes, feature, column)
             for at, value, side in ((left, low, "left"), (left + width, high, "right")):
                 self.ax_.text(
-                    at, place + 0.27, f"{value:.4g}", fontsize=6, color="#777777", ha=side, va="top"
+                    at, ground + 0.07, f"{value:.4g}", fontsize=6, color="#555555", ha=side, va="top"
                 )
 
     def _draw_bars(self, place: int, feature: int, box: int, column: Floats, colour: str) -> None:
         left = box + (1 - CELL) / 2
         tall = 0.26 if self._has_text else 0.6
         for low, high in self._shares(feature, box, column):
-            # Where nothing lies between the bounds within the data, a line still shows where it is.
-            width = max(high - low, 0.025)
+            # Where nothing lies between the bounds within the data, a line still shows where it is, wide
+            # enough to tell its colour.
+            width = max(high - low, 0.025 if self._has_text else 0.06)
             low = min(low, 1 - width)
             self.ax_.barh(
                 place + 0.18 if self._has_text else place, width * CELL, left=left + low * CELL, height=tall,
@@ -225,9 +225,19 @@ class IntervalsDisplay(OfEstimator):
             Patch(color=style.colour, label=show_label(label) + ("" if label in boxed else " (no box)"))
             for label, style in self.styles.items()
         ]
-        idle = int((~self.boxes.restricted.any(axis=0)).sum())
-        title = f"not shown: {idle} feature{'' if idle == 1 else 's'} that no box restricts" if idle else None
         self.figure_.legend(
             handles=handles, loc="outside lower left", ncols=min(len(handles), 6), frameon=False, fontsize=8,
-            title=title, title_fontsize=7, alignment="left",
+            title=self._left_out(), title_fontsize=7, alignment="left",
         )  # fmt: skip
+
+    def _left_out(self) -> str | None:
+        """Say which features are not shown; None if all are."""
+        hidden = np.ones(self.boxes.n_features, bool)
+        hidden[list(self.features)] = False
+        asked = self.boxes.restricted.any(axis=0)
+        parts = [
+            (int((hidden & ~asked).sum()), "no box restricts"),
+            (int((hidden & asked).sum()), "boxes restrict"),
+        ]
+        told = [f"{count} feature{'' if count == 1 else 's'} that {what}" for count, what in parts if count]
+        return f"not shown: {', '.join(told)}" if told else None

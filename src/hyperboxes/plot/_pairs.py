@@ -69,12 +69,8 @@ class PairsDisplay(OfEstimator):
 
         Parameters
         ----------
-        boxes : Boxes
-            The model.
-        X : data frame or array-like of shape (n_samples, n_features)
-            The table, as for ``boxes.predict``.
-        y : array-like of shape (n_samples,)
-            The class of each row.
+        boxes, X, y
+            As in `BoxesDisplay.from_boxes`.
         features : sequence of two to eight names or positions, optional
             The features to show; by default the four by which most training rows are decided.
         """

@@ -86,18 +86,14 @@ class ParallelDisplay(OfEstimator):
 
         Parameters
         ----------
-        boxes : Boxes
-            The model.
-        X : data frame or array-like of shape (n_samples, n_features)
-            The table, as for ``boxes.predict``.
-        y : array-like of shape (n_samples,)
-            The class of each row.
+        boxes, X, y
+            As in `BoxesDisplay.from_boxes`.
         features : sequence of names or positions, optional
             The features to show; by default the twenty most used of those that boxes restrict.
         box : int, optional
             Show this box alone, and the rows it decides.
         ax : matplotlib Axes, optional
-            Where to draw; a new figure of fitting size by default.
+            As there; a new figure of fitting size by default.
         """
         if box is not None and not 0 <= box < boxes.n_boxes:
             raise ValueError(f"no box {box!r}: there are {boxes.n_boxes}, from 0 on")

@@ -61,12 +61,8 @@ class QualityDisplay(OfEstimator):
 
         Parameters
         ----------
-        boxes : Boxes
-            The model.
-        X : data frame or array-like of shape (n_samples, n_features)
-            The table, as for ``boxes.predict``.
-        y : array-like of shape (n_samples,)
-            The class of each row.
+        boxes, X, y
+            As in `BoxesDisplay.from_boxes`.
         """
         rows = read_rows(boxes, X, y)
         return cls.from_summary(boxes, summarize(boxes, rows.matrix, rows.y))

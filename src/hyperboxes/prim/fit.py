@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -143,9 +143,13 @@ def drop_weightless(table: Table, target: NDArray[Any], weight: Floats) -> tuple
 
 def cover(
     ranks: Ranks, target: Floats, weight: Floats, *, n_boxes: int | None, settings: Settings,
-    limits: Limits | None, seed: int, label: Label,
+    limits: Limits | None, seed: int, label: Label, progress: Callable[[float], None] | None = None,
 ) -> list[Trajectory]:  # fmt: skip
-    """Find one box after the other, each among the rows that no earlier one holds."""
+    """Find one box after the other, each among the rows that no earlier one holds.
+
+    ``progress`` is told, after each box, which share of the work is done: of the boxes that may be found, or
+    of what there is to cover, whichever is nearer to its end.
+    """
     goal = Target.from_data(target, weight)
     if settings.criterion == "f1" and not goal.binary:
         raise ValueError("criterion='f1' needs a class as target: for a number, choose 'wracc' or 'mean'")
@@ -165,6 +169,9 @@ def cover(
             break
         trajectory, state = step
         found.append(trajectory)
+        if progress is not None:
+            covered = float(state.covered[1] / search.total[1]) if goal.binary else 1 - state.left.mean()
+            progress(max(covered, len(found) / (n_boxes or np.inf)))
     return found
 
 

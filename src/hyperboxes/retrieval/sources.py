@@ -238,7 +238,9 @@ def _find_key(
         return FILE_ROW, not set(title) & set("*?[")
     if key is None:
         if not declared:
-            raise ValueError(f"{title} declares no primary key: name a column that tells rows apart in key=")
+            raise ValueError(
+                f"{title} declares no primary key: name a column that tells rows apart, by key= or --key"
+            )
         key = declared[0]
     if key not in types:
         if key not in declared:
@@ -302,5 +304,5 @@ def _check_key(source: Source) -> None:
     if twice:
         raise ValueError(
             f"the key {source.key!r} of {source.title} does not tell rows apart: {twice[0][0]!r} occurs "
-            f"{twice[0][1]} times; name a unique column in key="
+            f"{twice[0][1]} times; name a unique column, by key= or --key"
         )
