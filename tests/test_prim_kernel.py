@@ -140,6 +140,41 @@ def test_pastes_are_those_of_the_slow_loops_and_never_lower_the_mean(seed):
     assert (np.diff(mean) >= 0).all()
 
 
+@pytest.mark.parametrize("block", range(5))
+def test_centred_bounds_lie_in_the_middle_and_no_row_changes_sides(block):
+    n_moved = 0
+    for seed in range(40 * block, 40 * block + 40):
+        table, target, weight, _ = random_table(seed)
+        search = search_on(table, target, weight, peel_fraction=0.1)
+        ranks, rows = search.ranks, np.arange(len(target))
+        peels = search.peel(search.target.units, rows, 2)
+        for box in boxes_of_moves(ranks, peels, widening=False):
+            centred = search.centre(box, rows)
+            assert (ranks.inside(centred, rows) == ranks.inside(box, rows)).all()
+            assert (centred.open == box.open).all()
+            assert (centred.allowed == box.allowed).all()
+            n_moved += (centred.low != box.low).sum() + (centred.high != box.high).sum()
+            for j in np.flatnonzero(~box.open & ~ranks.unordered):
+                check_middle(ranks, centred, j, rows)
+    assert n_moved > 50
+
+
+def check_middle(ranks, box, j, rows):
+    """Check that as many values lie on the one side of a bound as on the other, one more outside if odd."""
+    others = box.copy()
+    others.low[j], others.high[j], others.open[j] = 0, ranks.n_values[j] - 1, True
+    decided = {int(ranks.codes[j, row]) for row in rows[ranks.inside(others, rows)]} - {
+        int(ranks.n_values[j])
+    }
+    low, high = int(box.low[j]), int(box.high[j])
+    inside = [code for code in decided if low <= code <= high]
+    below, above = [code for code in decided if code < low], [code for code in decided if code > high]
+    if below:
+        assert (low - max(below) - 1) - (min(inside) - low) in (0, 1)
+    if above:
+        assert (min(above) - high - 1) - (high - max(inside)) in (0, 1)
+
+
 def admitted_values(ranks, box, j, column):
     if column.named:
         return {float(k) for k in np.flatnonzero(ranks.admitted(j, box))} & (set(column.cells) - {None})
