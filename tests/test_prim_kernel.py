@@ -87,6 +87,40 @@ def test_peels_are_those_of_the_slow_loops(objective, block):
         assert (path.sums == [[units[list(rows), k].sum() for k in range(2)] for rows in slow]).all()
 
 
+def test_counts_in_bytes_give_the_same_peels_and_are_used_where_they_fit(monkeypatch):
+    rng = np.random.default_rng(0)
+    matrix = rng.permuted(np.repeat(np.arange(300.0), 2)[:, None] + np.zeros((600, 4)), axis=0)
+    y = (matrix[:, 0] > 120) & (rng.uniform(size=600) < 0.8)
+    table = Table(matrix, tuple("abcd"), {}, frozenset())
+
+    def search(weight):
+        return search_on(table, y.astype(float), np.full(600, weight))
+
+    assert search(63.0).in_bytes  # two rows of a cell make 126
+    assert not search(64.0).in_bytes
+    rows = np.arange(600)
+    narrow = search(63.0).peel(search(63.0).target.units, rows, 630)
+    monkeypatch.setattr("hyperboxes.prim.search.LARGEST_IN_BYTE", 0)
+    assert not search(63.0).in_bytes
+    wide = search(63.0).peel(search(63.0).target.units, rows, 630)
+    assert len(wide) > 20
+    assert (narrow.steps == wide.steps).all()
+    assert (narrow.sums == wide.sums).all()
+    assert (narrow.leaves == wide.leaves).all()
+
+
+def test_the_most_equal_cells_are_counted_missing_ones_too():
+    def most(*columns):
+        names = tuple("abc"[: len(columns)])
+        return Ranks.from_table(Table(np.array(columns, float).T, names, {}, frozenset())).most_equal
+
+    distinct = np.arange(400)
+    assert most(distinct) == 1
+    assert most(distinct, distinct // 3) == 3
+    assert most(distinct, np.where(distinct < 90, np.nan, distinct)) == 90
+    assert most(distinct, np.zeros(400)) == 400
+
+
 def test_a_cut_lies_in_the_middle_of_the_values_that_only_rows_left_out_have():
     values = np.arange(100.0)
     table = Table(values[:, None], ("x",), {}, frozenset())
