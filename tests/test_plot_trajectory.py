@@ -34,6 +34,7 @@ def test_points_stand_at_recall_and_precision_in_the_colour_of_their_features(mo
     places = np.concatenate([np.asarray(one.get_offsets()) for one in drawn])
     expected = np.stack([trajectory.recall, trajectory.precision], axis=1)
     assert np.sort(places[: len(expected)], axis=0) == pytest.approx(np.sort(expected, axis=0))
+    assert len(places) == len(expected) + 1  # the ring around the chosen one
     assert places[-1] == pytest.approx(expected[trajectory.chosen])
     peels = [k for k, move in enumerate(trajectory.moves) if move in ("start", "peel")]
     colours = [tuple(colour) for colour in drawn[0].get_facecolors()]
@@ -41,6 +42,8 @@ def test_points_stand_at_recall_and_precision_in_the_colour_of_their_features(mo
         set(colours)
     )
     assert "recall" in display.ax_.get_xlabel()
+    assert "centre" in trajectory.moves
+    assert "bounds centred" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
 
 
 def test_the_chosen_point_is_labelled_and_labels_do_not_collide(model):

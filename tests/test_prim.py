@@ -38,6 +38,11 @@ def f1(boxes, X, y):
     return 2 * (answers & y).sum() / (answers.sum() + y.sum())
 
 
+def ancestors(trajectory, point):
+    """Give the points that led to one, itself included."""
+    return {point} | (ancestors(trajectory, trajectory.parent[point]) if point > 0 else set())
+
+
 # -- learning --------------------------------------------------------------------------------------
 
 
@@ -120,6 +125,43 @@ def test_peak_is_where_the_mean_first_stops_rising_and_last_is_the_end():
     assert trajectory.chosen == len(rises) or not rises[trajectory.chosen]
     (trajectory,) = fit_prim(X, NOISY, settings=replace(settings, criterion="last")).trajectories
     assert trajectory.chosen == len(trajectory) - 1
+
+
+@pytest.mark.parametrize("criterion", ["f1", "wracc"])
+def test_a_bound_lies_in_the_middle_of_the_rows_that_it_alone_tells_apart(criterion):
+    # The class is x0 <= 10 and x1 <= 10. Between 10 and 20 on either axis lie only rows that the other
+    # axis keeps out: they say nothing about where the bound should be.
+    inside = [(a, b) for a in range(11) for b in range(11)]
+    right = [(a, b) for a in range(20, 31) for b in range(11)]
+    above = [(b, a) for a, b in right]
+    corner = [(a, b) for a in range(11, 31) for b in range(25, 31)]
+    table = np.array(inside + right + above + corner) + 0.5  # integers have bounds of their own
+    y = np.arange(len(table)) < len(inside)
+    (trajectory,) = fit_prim(table, y, settings=Settings(criterion=criterion)).trajectories
+    assert trajectory.moves[trajectory.chosen] == "centre"
+    assert (trajectory.box().contains(table)[:, 0] == y).all()
+    lower, upper = trajectory.box().lower[0], trajectory.box().upper[0]
+    assert np.isneginf(lower).all()
+    assert (upper > 14).all()
+    assert (upper < 17).all()
+
+
+@pytest.mark.parametrize("criterion", ["f1", "wracc"])
+def test_centring_is_the_last_move_and_changes_no_figure(criterion):
+    fit = fit_prim(X, NOISY, n_boxes=3, settings=Settings(criterion=criterion))
+    centred = [one for one in fit.trajectories if one.moves[one.chosen] == "centre"]
+    assert centred
+    for one in centred:
+        at, parent = one.chosen, one.parent[one.chosen]
+        assert at == len(one) - 1
+        assert (one.support[at], one.mean[at]) == (one.support[parent], one.mean[parent])
+        assert one.boxes.restricted[at].tolist() == one.boxes.restricted[parent].tolist()
+
+
+@pytest.mark.parametrize("criterion", ["mean", "peak", "last"])
+def test_criteria_of_the_mean_alone_leave_bounds_where_peels_and_pastes_put_them(criterion):
+    fit = fit_prim(X, NOISY, n_boxes=3, settings=replace(PAPER, criterion=criterion))
+    assert not any("centre" in one.moves for one in fit.trajectories)
 
 
 def test_the_paper_preset_takes_every_box_until_rows_run_out():
@@ -279,7 +321,7 @@ def test_peels_shrink_the_box_row_by_row_and_trade_recall_for_precision(trajecto
     assert (np.diff(trajectory.recall[peels]) <= 0).all()
     assert trajectory.precision[peels[-1]] > 3 * trajectory.precision[0]
     # The Bryant-Lempert picture: along the way to the box, precision rises as recall falls.
-    way = peels[: trajectory.chosen]
+    way = peels[: max(ancestors(trajectory, trajectory.chosen) & set(peels)) + 1]
     assert (np.diff(trajectory.precision[way]) > 0).mean() > 0.9
 
 
@@ -366,7 +408,7 @@ def test_trade_off_joins_searches_of_few_and_many_features():
     held_to_one = fit_prim(X, NOISY, settings=Settings(max_features=1)).trajectories[0]
     assert joined.support[: len(held_to_one)].tolist() == held_to_one.support.tolist()
     for point, parent in enumerate(joined.parent):
-        if parent >= 0:
+        if parent >= 0 and joined.moves[point] != "centre":  # which moves several bounds at once
             change = (joined.boxes.lower[point] != joined.boxes.lower[parent]) | (
                 joined.boxes.upper[point] != joined.boxes.upper[parent]
             )

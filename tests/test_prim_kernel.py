@@ -87,6 +87,40 @@ def test_peels_are_those_of_the_slow_loops(objective, block):
         assert (path.sums == [[units[list(rows), k].sum() for k in range(2)] for rows in slow]).all()
 
 
+def test_counts_in_bytes_give_the_same_peels_and_are_used_where_they_fit(monkeypatch):
+    rng = np.random.default_rng(0)
+    matrix = rng.permuted(np.repeat(np.arange(300.0), 2)[:, None] + np.zeros((600, 4)), axis=0)
+    y = (matrix[:, 0] > 120) & (rng.uniform(size=600) < 0.8)
+    table = Table(matrix, tuple("abcd"), {}, frozenset())
+
+    def search(weight):
+        return search_on(table, y.astype(float), np.full(600, weight))
+
+    assert search(63.0).in_bytes  # two rows of a cell make 126
+    assert not search(64.0).in_bytes
+    rows = np.arange(600)
+    narrow = search(63.0).peel(search(63.0).target.units, rows, 630)
+    monkeypatch.setattr("hyperboxes.prim.search.LARGEST_IN_BYTE", 0)
+    assert not search(63.0).in_bytes
+    wide = search(63.0).peel(search(63.0).target.units, rows, 630)
+    assert len(wide) > 20
+    assert (narrow.steps == wide.steps).all()
+    assert (narrow.sums == wide.sums).all()
+    assert (narrow.leaves == wide.leaves).all()
+
+
+def test_the_most_equal_cells_are_counted_missing_ones_too():
+    def most(*columns):
+        names = tuple("abc"[: len(columns)])
+        return Ranks.from_table(Table(np.array(columns, float).T, names, {}, frozenset())).most_equal
+
+    distinct = np.arange(400)
+    assert most(distinct) == 1
+    assert most(distinct, distinct // 3) == 3
+    assert most(distinct, np.where(distinct < 90, np.nan, distinct)) == 90
+    assert most(distinct, np.zeros(400)) == 400
+
+
 def test_a_cut_lies_in_the_middle_of_the_values_that_only_rows_left_out_have():
     values = np.arange(100.0)
     table = Table(values[:, None], ("x",), {}, frozenset())
@@ -138,6 +172,41 @@ def test_pastes_are_those_of_the_slow_loops_and_never_lower_the_mean(seed):
     assert fast == slow
     mean = search.target.mean(pastes.sums)
     assert (np.diff(mean) >= 0).all()
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_centred_bounds_lie_in_the_middle_and_no_row_changes_sides(block):
+    n_moved = 0
+    for seed in range(40 * block, 40 * block + 40):
+        table, target, weight, _ = random_table(seed)
+        search = search_on(table, target, weight, peel_fraction=0.1)
+        ranks, rows = search.ranks, np.arange(len(target))
+        peels = search.peel(search.target.units, rows, 2)
+        for box in boxes_of_moves(ranks, peels, widening=False):
+            centred = search.centre(box, rows)
+            assert (ranks.inside(centred, rows) == ranks.inside(box, rows)).all()
+            assert (centred.open == box.open).all()
+            assert (centred.allowed == box.allowed).all()
+            n_moved += (centred.low != box.low).sum() + (centred.high != box.high).sum()
+            for j in np.flatnonzero(~box.open & ~ranks.unordered):
+                check_middle(ranks, centred, j, rows)
+    assert n_moved > 50
+
+
+def check_middle(ranks, box, j, rows):
+    """Check that as many values lie on the one side of a bound as on the other, one more outside if odd."""
+    others = box.copy()
+    others.low[j], others.high[j], others.open[j] = 0, ranks.n_values[j] - 1, True
+    decided = {int(ranks.codes[j, row]) for row in rows[ranks.inside(others, rows)]} - {
+        int(ranks.n_values[j])
+    }
+    low, high = int(box.low[j]), int(box.high[j])
+    inside = [code for code in decided if low <= code <= high]
+    below, above = [code for code in decided if code < low], [code for code in decided if code > high]
+    if below:
+        assert (low - max(below) - 1) - (min(inside) - low) in (0, 1)
+    if above:
+        assert (min(above) - high - 1) - (high - max(inside)) in (0, 1)
 
 
 def admitted_values(ranks, box, j, column):

@@ -498,6 +498,69 @@ def loosen(  # type: ignore[no-untyped-def]
     return steps[:n_steps].copy(), sums[: n_steps + 1].copy()
 
 
+@inner
+def _is_out(code, low, high):  # type: ignore[no-untyped-def]
+    """Tell whether an interval keeps a cell out; the cell of missing values lies above all intervals."""
+    return code < low or code > high
+
+
+@inner
+def _centred(column, rows, n_out, n_values, low, high):  # type: ignore[no-untyped-def]
+    """Where the bounds of one feature lie in the middle; ``n_out`` features keep each row out."""
+    below, first, last, above = np.int64(-1), n_values, np.int64(-1), n_values
+    for i in range(len(rows)):
+        code = np.int64(column[rows[i]])
+        if n_out[i] > _is_out(code, low, high):
+            continue  # another feature keeps it out
+        if code < low:
+            below = max(below, code)
+        elif code > high:
+            above = min(above, code)
+        else:
+            first, last = min(first, code), max(last, code)
+    if first <= last and below >= 0:
+        low = first - (first - below - 1) // 2
+    if first <= last and above < n_values:
+        high = last + (above - last - 1) // 2
+    return low, high
+
+
+@kernel
+def centre(  # type: ignore[no-untyped-def]
+    codes, rows, order, n_values, unordered, first_level, low, high, allowed, open_, most_sweeps
+):
+    """Move each bound to the middle between the rows that it separates.
+
+    These are the outermost row in the box and the nearest one that no other feature keeps out; rows in
+    between have no say, for something else decides about them. One feature of ``order``, which are those
+    that the box restricts, after the other, so that no row enters or leaves. Changes the box in place.
+    """
+    n_out = np.zeros(len(rows), np.int32)  # features that keep each row out
+    for j in order:
+        column = codes[j]
+        for i in range(len(rows)):
+            n_out[i] += not _holds(
+                column[rows[i]], n_values[j], unordered[j], first_level[j], low[j], high[j], allowed, open_[j]
+            )
+    for _ in range(most_sweeps):
+        moved = False
+        for j in order:
+            if unordered[j]:
+                continue
+            column = codes[j]
+            new_low, new_high = _centred(column, rows, n_out, n_values[j], low[j], high[j])
+            if new_low == low[j] and new_high == high[j]:
+                continue
+            moved = True
+            for i in range(len(rows)):
+                code = column[rows[i]]
+                n_out[i] -= _is_out(code, low[j], high[j])
+                n_out[i] += _is_out(code, new_low, new_high)
+            low[j], high[j] = new_low, new_high
+        if not moved:
+            break
+
+
 @kernel
 def hash_rows(codes, rows, seed, out):  # type: ignore[no-untyped-def]
     """Give rows numbers that look random but depend on their ranks alone, columns in any order."""

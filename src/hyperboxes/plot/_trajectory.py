@@ -89,7 +89,12 @@ class TradeOffDisplay:
         shades = _shades(most + 1)
         order = [k for k, move in enumerate(made.moves) if move in ("start", "peel")]
         self._draw_way(size, order)
-        for moves, marker in ((("start", "peel"), "o"), (("paste",), "^"), (("drop",), "s")):
+        for moves, marker in (
+            (("start", "peel"), "o"),
+            (("paste",), "^"),
+            (("drop",), "s"),
+            (("centre",), "D"),
+        ):
             chosen = [k for k, move in enumerate(made.moves) if move in moves]
             self.ax_.scatter(
                 size[chosen], made.mean[chosen], c=[shades[n] for n in made.n_restricted[chosen]], s=42,
@@ -150,7 +155,10 @@ class TradeOffDisplay:
         def mark(marker: str, text: str, **style: Any) -> Line2D:
             return Line2D([], [], linestyle="", marker=marker, color="#888888", label=text, **style)
 
-        kinds = {"peel": ("o", "peel"), "paste": ("^", "paste"), "drop": ("s", "restriction dropped")}
+        kinds = {
+            "peel": ("o", "peel"), "paste": ("^", "paste"), "drop": ("s", "restriction dropped"),
+            "centre": ("D", "bounds centred"),
+        }  # fmt: skip
         handles = [mark(*kinds[move]) for move in kinds if move in self.trajectory.moves]
         ring = {"markerfacecolor": "none", "markeredgecolor": COLOURS[1], "markersize": 10}
         handles.append(mark("o", f"chosen: point {self.trajectory.chosen}", markeredgewidth=2, **ring))

@@ -44,7 +44,8 @@ def fit_prim(
 
     The Patient Rule Induction Method of Friedman & Fisher (1999): from the whole table, slices are peeled
     off, a few rows at a time; a point of this trajectory is chosen, and sides are pasted back where
-    that helps. Rows in the box are set aside, and the next box is sought in the others.
+    that helps. Bounds then move to the middle between the rows they separate. Rows in the box are set aside,
+    and the next box is sought in the others.
 
     Parameters
     ----------
@@ -220,6 +221,8 @@ def _next_box(
     sums = record.sums[at]
     if not _worth_keeping(search, sums, search.n_conditions(box), state):
         return None
+    if settings.criterion in ("f1", "wracc"):  # other criteria leave bounds as published packages do
+        at = record.replace(search.centre(box, rows), "centre", at)
     held = rows[search.ranks.inside(box, rows)]
     left = state.left.copy()
     left[held] = False
@@ -330,6 +333,13 @@ class _Record:
             self._append(boxes[k + 1], changed, path.sums[k + 1], move, came_from)
             self.features[-1] = feature
         return boxes[chosen], parent if chosen == 0 else begin + chosen
+
+    def replace(self, box: RankBox, move: str, at: int) -> int:
+        """Add a box that holds the same rows as that of a point, unless it is the same; give its number."""
+        if all(np.array_equal(new, old) for new, old in zip(box, self.path[at][0], strict=True)):
+            return at
+        self._append(box, -1, self.sums[at], move, at)
+        return len(self.path) - 1
 
     def _append(self, box: RankBox, changed: int, sums: Ints, move: str, parent: int) -> None:
         self.path.append((box, changed))

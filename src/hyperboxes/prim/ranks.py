@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,9 @@ COLUMNS_AT_ONCE = 8
 COUNTED_RANGE = 4
 #: Cells that are looked at first to tell whether a column holds integers.
 FIRST_LOOK = 64
+
+#: Columns whose values have more rows than this on average are not counted: one cell is full anyway.
+FEW_EQUAL = 128
 
 
 class RankBox(NamedTuple):
@@ -86,6 +90,15 @@ class Ranks:
     def named(self) -> Bools:
         """Which columns are categorical, ordered or not."""
         return np.array([name in self.table.categories for name in self.table.feature_names], bool)
+
+    @cached_property
+    def most_equal(self) -> int:
+        """Most rows that share one cell of a column, or more than that where it would take long to count."""
+        n_rows: int = self.codes.shape[1]
+        ties = self.n_values < n_rows  # else every row has a value of its own
+        if (self.n_values[ties] * FEW_EQUAL < n_rows).any():
+            return n_rows
+        return max((int(np.bincount(column).max()) for column in self.codes[ties]), default=1)
 
     def whole(self) -> RankBox:
         """Give the box that restricts nothing."""

@@ -1,4 +1,4 @@
-"""One box at a time on ranked rows: peel, paste, drop what does not pay."""
+"""One box at a time on ranked rows: peel, paste, drop what does not pay, centre the bounds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ Units = NDArray[np.signedinteger]
 LARGEST_SUM = 2.0**52
 #: Below this they fit into four bytes, and so do the counts of every cell.
 LARGEST_SHORT_SUM = 2**31 - 1
+#: Below this, the counts of a cell fit into one byte.
+LARGEST_IN_BYTE = 127
 #: Fewest rows of a box by default, and the share of the positives that is enough.
 LEAST_ROWS, ENOUGH_POSITIVES = 10, 1 / 3
+
+#: How often bounds are gone through to centre them; two or three times are enough on real tables.
+MOST_SWEEPS = 20
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,16 @@ class Search:
             return np.asarray(total - mass * self.base)
         return np.asarray(sums[..., 1] / np.maximum(sums[..., 0], 1))
 
+    @cached_property
+    def in_bytes(self) -> bool:
+        """Whether the counts of every cell fit into a byte.
+
+        Peels jump between cells, so they go by how many lie in the processor's cache: in bytes, a table of
+        100,000 rows and 20 features without ties is peeled in half the time.
+        """
+        largest = int(np.abs(self.target.units).max(initial=0))
+        return largest * self.ranks.most_equal <= LARGEST_IN_BYTE
+
     def _kinds(self) -> tuple[Ints, Bools, Ints]:
         return self.ranks.n_values, self.ranks.unordered, self.ranks.first_level
 
@@ -168,6 +183,7 @@ class Search:
         ranks, settings = self.ranks, self.settings
         leaves = np.zeros(len(units), np.int32)
         start = ranks.whole()
+        units = units.astype(np.int8) if self.in_bytes else units
         mass, total = self.total.tolist()
         most = len(ranks.n_values) if settings.max_features is None else settings.max_features
         steps, sums = kernels.peel(
@@ -193,6 +209,20 @@ class Search:
             self.base, int(self.total[1]), earlier, self.price,
         )  # fmt: skip
         return Path(box, opened, sums, np.zeros(0, np.int32))
+
+    def centre(self, box: RankBox, rows: Ints) -> RankBox:
+        """Move bounds to the middle of the gap between the rows they separate; the box holds the same rows.
+
+        The feature that alone keeps out the most comes first: the order of columns hardly matters. A bound
+        that moves may leave another's row to that one alone, so they are gone through until all rest.
+        """
+        sole = self.ranks.sole_violations(box, rows)
+        alone = rows[sole >= 0]
+        kept_out = np.bincount(sole[sole >= 0], self.target.units[alone, 0], minlength=len(box.open))
+        order = np.argsort(-kept_out, kind="stable")
+        centred = box.copy()
+        kernels.centre(self.ranks.codes, rows, order[~box.open[order]], *self._kinds(), *centred, MOST_SWEEPS)
+        return centred
 
     def n_conditions(self, box: RankBox) -> int:
         """Count what a box asks: closed sides and category sets."""

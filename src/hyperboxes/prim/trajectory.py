@@ -26,7 +26,7 @@ class Trajectory:
     """Boxes on the way from the whole table to a small one, with the figures of each.
 
     Point 0 is the whole table. Peels follow, then pastes and dropped restrictions, each from the point
-    that ``parent`` names.
+    that ``parent`` names; last the same box with its bounds in the middle between the rows they separate.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ class Trajectory:
     support, mean : ndarray of shape (n_points,)
         Weight of the rows in the box, and the mean of their target.
     moves : tuple of str
-        ``"start"``, ``"peel"``, ``"paste"`` or ``"drop"``.
+        ``"start"``, ``"peel"``, ``"paste"``, ``"drop"`` or ``"centre"``.
     features : ndarray of shape (n_points,)
-        The feature that the move changed; -1 for the start.
+        The feature that the move changed; -1 for the start, and where it changed several.
     parent : ndarray of shape (n_points,)
         The point that the move came from; -1 for the start.
     chosen : int
@@ -136,7 +136,7 @@ class Trajectory:
     ) -> int:
         """Give the point where a figure is highest, among boxes that restrict few enough features.
 
-        Of equal ones the first, which is the largest box.
+        Of equal ones the chosen one, or else the first, which is the largest box.
         """
         if figure not in ("f1", "wracc", "mean", "lift"):
             raise ValueError(f"figure must be 'f1', 'wracc', 'mean' or 'lift', got {figure!r}")
@@ -145,7 +145,8 @@ class Trajectory:
             values[self.n_restricted > max_features] = np.nan
         if np.isnan(values).all():
             raise ValueError(f"no point has a {figure}: it is known for classes only")
-        return int(np.nanargmax(values))
+        best = int(np.nanargmax(values))
+        return self.chosen if values[self.chosen] == values[best] else best
 
     def pareto(self) -> Ints:
         """Give the points that no other beats in precision, recall and number of features at once.
