@@ -229,16 +229,16 @@ class Network:
         if outside.any() and scale is not None:
             # By a power of two smaller still, so that no distance reaches one, where deficits end.
             slope = (2.0**-FAR / scale)[self.space.order]
-            measure = self._measure._replace(average=False, slope=slope)
+            measure = self._measure._replace(average=False, slope=slope, cap=np.ones(len(slope)))
             crisp[outside], _ = self._winners(X[outside], X[outside], -1, measure)
         return winner, crisp
 
     def memberships(self, low: Floats, high: Floats) -> Floats:
         """Give the membership of each row in each box, boxes by rank."""
         low, high = self._laid_out(low, high)
-        lower, upper, *_ = self._bounds()
-        deficits = np.empty((len(low), len(lower)))
-        kernels.deficits(low, high, lower, upper, self._measure, deficits)
+        place = self._slots()
+        deficits = np.empty((len(low), len(place)))
+        kernels.deficits(low, high, place, self._measure, self._shelves, deficits)
         return self._memberships(deficits)
 
     @property
@@ -306,10 +306,11 @@ class Network:
         return inside
 
     def _laid_out(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        first = np.ascontiguousarray(low[:, self.space.order], dtype=np.float64)
+        # take leaves rows contiguous, as kernels want them; indexing would not.
+        first = np.take(np.asarray(low, dtype=np.float64), self.space.order, axis=1)
         if high is low:
             return first, first
-        return first, np.ascontiguousarray(high[:, self.space.order], dtype=np.float64)
+        return first, np.take(np.asarray(high, dtype=np.float64), self.space.order, axis=1)
 
     def _slots(self) -> Ints:
         """Slots of all boxes, by rank."""
@@ -321,8 +322,8 @@ class Network:
     def _bounds(self) -> tuple[Floats, Floats, Ints, Floats]:
         slots, shelves = self._slots(), self._shelves
         return (
-            shelves.lower[slots],
-            shelves.upper[slots],
+            shelves.lower[slots // SHELF, :, slots % SHELF],
+            shelves.upper[slots // SHELF, :, slots % SHELF],
             shelves.label[slots // SHELF],
             shelves.weight[slots],
         )
@@ -355,19 +356,18 @@ def _telling_order(places: Floats) -> Ints:
 
 
 def _empty_shelves(n_shelves: int, n_features: int) -> Shelves:
-    slots, shelves = n_shelves * SHELF, (n_shelves, n_features)
+    slots, shelves = n_shelves * SHELF, (n_shelves, n_features, SHELF)
+    outer = (-(-n_shelves // SHELF), n_features, SHELF)
     return Shelves(
-        np.zeros((slots, n_features)), np.zeros((slots, n_features)), np.zeros(slots, np.int64),
-        np.zeros(slots), np.zeros(shelves), np.zeros(shelves), np.zeros(n_shelves, np.int64),
-        np.zeros(n_shelves, np.int64), np.zeros(3, np.int64),
+        np.zeros(shelves), np.zeros(shelves), np.zeros(slots, np.int64), np.zeros(slots),
+        np.zeros(outer), np.zeros(outer), np.zeros(n_shelves, np.int64), np.zeros(n_shelves, np.int64),
+        np.zeros(3, np.int64),
     )  # fmt: skip
 
 
 def _with_room(shelves: Shelves, more: int) -> Shelves:
     """Copy shelves, with empty ones behind them."""
-    empty = _empty_shelves(more, shelves.lower.shape[1])
-    grown = {
-        name: np.concatenate([old, new])
-        for name, old, new in zip(Shelves._fields[:-1], shelves, empty, strict=False)
-    }
-    return Shelves(state=shelves.state.copy(), **grown)
+    grown = _empty_shelves(len(shelves.size) + more, shelves.lower.shape[1])
+    for old, new in zip(shelves, grown, strict=True):
+        new[: len(old)] = old
+    return grown

@@ -4,6 +4,10 @@ Boxes lie on shelves: up to ``SHELF`` boxes of one class, side by side in memory
 them. What the outer box rules out, by distance or because it does not meet, need not be asked of the boxes
 on it. A full shelf is split in two along its longest side, so boxes that are near one another stay together.
 
+A shelf is stored feature by feature: the lower bounds of its boxes in one feature, then in the next. So a row
+is compared with all of them at once, in the processor's vectors. Outer boxes are stored alike, ``SHELF`` of
+them together.
+
 Everything is in table units. Instead of scaling rows, a gap between a row and a box is multiplied by the
 feature's ``slope``, its sensitivity over its range. So a deficit of zero means contained, to the last bit.
 
@@ -15,8 +19,10 @@ box is never above that of a box inside it.
 Rows are intervals, mostly of no length. A missing cell is the interval from +inf to -inf, which lies inside
 everything; a feature that no row of a box knows is open, -inf to +inf, and says nothing against any row.
 
-Loops over boxes are inside ``_scan`` and ``_meeting``, and are called for a whole shelf: handing an array to
-a compiled function takes longer than comparing a row with a box.
+Loops over boxes are inside ``_scan``, ``_meeting`` and ``_rule_out_wide``, and are called for a whole shelf:
+handing an array to a compiled function takes longer than comparing a row with a box. They look at all slots
+of a shelf, used or not, and take every path without a branch; what they add for a slot that does not count
+is put out of reach before or after.
 """
 
 from __future__ import annotations
@@ -30,6 +36,8 @@ from ._compile import inner, kernel
 
 #: Boxes on a shelf.
 SHELF = 32
+#: Features after which a scan asks whether any box of a shelf is still in question.
+STRIDE = 4
 #: Places in ``Shelves.state``: shelves in use, boxes ever made, boxes made or moved.
 USED, BORN, CHANGED = 0, 1, 2
 #: How overlap with another class is settled.
@@ -40,9 +48,10 @@ NOBODY = np.iinfo(np.int64).max
 
 
 class Shelves(NamedTuple):
-    """Boxes by class; box k of shelf s is at ``s * SHELF + k``.
+    """Boxes by class; box k of shelf s is in slot ``s * SHELF + k``.
 
-    Among boxes of equal membership the one of the lowest ``rank`` wins.
+    Its bounds in feature j are ``lower[s, j, k]`` and ``upper[s, j, k]``; the outer box of shelf s is stored
+    likewise, as if it were in slot s. Among boxes of equal membership the one of the lowest ``rank`` wins.
     """
 
     lower: NDArray[np.float64]
@@ -88,48 +97,55 @@ class Rules(NamedTuple):
 
 
 @inner
-def _scan(measure, low, high, lower, upper, first, last, labels, label, limit, tighten, out):  # type: ignore[no-untyped-def]
-    """Write one minus the membership of a row in the boxes first:last; above ``limit``, a lower bound of it.
+def _scan(measure, low, high, lower, upper, s, limit, out):  # type: ignore[no-untyped-def]
+    """Add one minus the membership of a row in each box of shelf s to ``out``.
+
+    There, it is zero for boxes that count and infinite for others; beyond ``limit`` it is a lower bound.
 
     Average (Simpson 1992, eq. 3): the sum over sides, that is 2 d times one minus the mean.
     Else (Gabrys & Bargiela 2000, eq. 6): the largest over sides.
-    Boxes of another class than ``label``, unless that is -1, are infinitely far. With ``tighten``, the least
-    deficit so far becomes the limit.
     """
     average, slope, cap = measure.average, measure.slope, measure.cap
     n_features = len(slope)
     point = True  # then a box is violated on one side at most
-    for j in range(n_features):
-        point &= not low[j] < high[j]
-    for k in range(first, last):
-        total = np.inf
-        if label < 0 or labels[k] == label:
-            total = 0.0
-            if average and point:
-                for j in range(n_features):
-                    gap = max(high[j] - upper[k, j], lower[k, j] - low[j])
-                    if gap > 0.0:
-                        total += min(cap[j], slope[j] * gap)
-                        if total > limit:
-                            break
-            elif average:
-                for j in range(n_features):
-                    total += min(cap[j], slope[j] * max(high[j] - upper[k, j], 0.0))
-                    total += min(cap[j], slope[j] * max(lower[k, j] - low[j], 0.0))
-                    if total > limit:
-                        break
+    if average:
+        for j in range(n_features):
+            point &= not low[j] < high[j]
+    for begin in range(0, n_features, STRIDE):
+        for j in range(begin, min(begin + STRIDE, n_features)):
+            down, up, steep, most = low[j], high[j], slope[j], cap[j]
+            # NaN, of an infinite cell in an open feature, is no gap: it fails every comparison.
+            if not average:
+                for k in range(SHELF):
+                    gap = steep * _larger(_larger(up - upper[s, j, k], lower[s, j, k] - down), 0.0)
+                    out[k] = _larger(gap if gap < most else most, out[k])
+            elif point:
+                for k in range(SHELF):
+                    gap = steep * _larger(_larger(up - upper[s, j, k], lower[s, j, k] - down), 0.0)
+                    out[k] += gap if gap < most else most
             else:
-                for j in range(n_features):
-                    # NaN, of an infinite cell in an open feature, is no gap.
-                    gap = slope[j] * max(high[j] - upper[k, j], lower[k, j] - low[j])
-                    if gap > total:
-                        total = gap
-                        if total > limit:
-                            break
-                total = min(total, 1.0)
-            if tighten and total < limit:
-                limit = total
-        out[k - first] = total
+                for k in range(SHELF):
+                    above = steep * _larger(up - upper[s, j, k], 0.0)
+                    below = steep * _larger(lower[s, j, k] - down, 0.0)
+                    out[k] += above if above < most else most
+                    out[k] += below if below < most else most
+        if not _any_within(limit, out):
+            break
+
+
+@inner
+def _any_within(limit, deficits):  # type: ignore[no-untyped-def]
+    """Tell whether any box of a shelf is still in question."""
+    count = 0.0  # a float: numbers of one kind fill the processor's vectors
+    for k in range(SHELF):
+        count += 1.0 if deficits[k] <= limit else 0.0
+    return count > 0
+
+
+@inner
+def _larger(a, b):  # type: ignore[no-untyped-def]
+    """Give the larger number, the second if either is NaN, as one instruction does."""
+    return a if a > b else b
 
 
 @inner
@@ -200,36 +216,59 @@ def _fits(rules, unit, lower, upper):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _meeting(lower, upper, others_lower, others_upper, first, last, labels, label, out):  # type: ignore[no-untyped-def]
-    """List and count the boxes of first:last, but for those of class ``label``, that meet a box."""
-    n_features, found = len(lower), 0
-    for k in range(first, last):
-        if labels[k] == label:
-            continue
-        meets = True
-        for j in range(n_features):
-            if lower[j] > others_upper[k, j] or others_lower[k, j] > upper[j]:
-                meets = False
-                break
-        if meets:
-            out[found] = k
-            found += 1
+def _meeting(lower, upper, others_lower, others_upper, s, apart):  # type: ignore[no-untyped-def]
+    """Mark, in ``apart``, the boxes of shelf s that a box does not meet; tell whether it meets others."""
+    n_features = len(lower)
+    for begin in range(0, n_features, STRIDE):
+        for j in range(begin, min(begin + STRIDE, n_features)):
+            down, up = lower[j], upper[j]
+            for k in range(SHELF):
+                apart[k] |= np.int64(down > others_upper[s, j, k]) | np.int64(others_lower[s, j, k] > up)
+        met = SHELF
+        for k in range(SHELF):
+            met -= apart[k]
+        if met == 0:
+            return False
+    return True
+
+
+@inner
+def _meeting_shelves(lower, upper, label, shelves, apart, near):  # type: ignore[no-untyped-def]
+    """List and count the shelves, but for those of class ``label``, whose outer box meets a box."""
+    used, found = shelves.state[USED], 0
+    for begin in range(0, used, SHELF):
+        for k in range(SHELF):
+            apart[k] = begin + k >= used or shelves.label[begin + k] == label
+        if _meeting(lower, upper, shelves.outer_lower, shelves.outer_upper, begin // SHELF, apart):
+            for k in range(SHELF):
+                if not apart[k]:
+                    near[found] = begin + k
+                    found += 1
     return found
 
 
 @inner
-def _meets_another(lower, upper, label, shelves, near, found):  # type: ignore[no-untyped-def]
-    """Tell whether a box meets any box of another class."""
-    n_near = _meeting(
-        lower, upper, shelves.outer_lower, shelves.outer_upper, 0, shelves.state[USED],
-        shelves.label, label, near,
-    )  # fmt: skip
-    for s in near[:n_near]:
-        first = s * SHELF
-        if _meeting(
-            lower, upper, shelves.lower, shelves.upper, first, first + shelves.size[s],
-            shelves.rank, -1, found,
-        ):  # fmt: skip
+def _meeting_on(s, lower, upper, shelves, apart):  # type: ignore[no-untyped-def]
+    """Mark the slots of a shelf without a box that meets a box; tell whether there are others."""
+    for k in range(SHELF):
+        apart[k] = k >= shelves.size[s]
+    return _meeting(lower, upper, shelves.lower, shelves.upper, s, apart)
+
+
+@inner
+def _meets_another(lower, upper, label, shelves, scratch):  # type: ignore[no-untyped-def]
+    """Tell whether a box meets any box of another class.
+
+    What was in the way of one box is often in the way of the next, so that shelf is asked first.
+    """
+    last = scratch.blocker[0]
+    asked = last >= 0 and shelves.label[last] != label
+    if asked and _meeting_on(last, lower, upper, shelves, scratch.apart):
+        return True
+    n_near = _meeting_shelves(lower, upper, label, shelves, scratch.apart, scratch.near)
+    for s in scratch.near[:n_near]:
+        if _meeting_on(s, lower, upper, shelves, scratch.apart):
+            scratch.blocker[0] = s
             return True
     return False
 
@@ -300,24 +339,23 @@ def _contract(lower, upper, other_lower, other_upper, high, measure, contraction
 
 
 @inner
-def _settle(box, high, measure, contraction, shelves, near, found):  # type: ignore[no-untyped-def]
+def _settle(box, high, measure, contraction, shelves, scratch):  # type: ignore[no-untyped-def]
     """Contract a stretched box and those of other classes that it overlaps, oldest first."""
-    lower, upper = shelves.lower[box], shelves.upper[box]
-    n_near = _meeting(
-        lower, upper, shelves.outer_lower, shelves.outer_upper, 0, shelves.state[USED],
-        shelves.label, shelves.label[box // SHELF], near,
-    )  # fmt: skip
+    lower, upper = _at(shelves.lower, box), _at(shelves.upper, box)
+    apart, found = scratch.apart, scratch.found
+    n_near = _meeting_shelves(lower, upper, shelves.label[box // SHELF], shelves, apart, scratch.near)
     n_found = 0
-    for s in near[:n_near]:
-        first = s * SHELF
-        n_found += _meeting(
-            lower, upper, shelves.lower, shelves.upper, first, first + shelves.size[s],
-            shelves.rank, -1, found[n_found:],
-        )  # fmt: skip
+    for s in scratch.near[:n_near]:
+        if _meeting_on(s, lower, upper, shelves, apart):
+            for k in range(SHELF):
+                if not apart[k]:
+                    found[n_found] = s * SHELF + k
+                    n_found += 1
     # All are found before any is contracted: contraction never adds one.
     overlapping = found[:n_found]
     for k in overlapping[np.argsort(shelves.rank[overlapping])]:
-        if _contract(lower, upper, shelves.lower[k], shelves.upper[k], high, measure, contraction):
+        other_lower, other_upper = _at(shelves.lower, k), _at(shelves.upper, k)
+        if _contract(lower, upper, other_lower, other_upper, high, measure, contraction):
             shelves.state[CHANGED] += 1
 
 
@@ -325,12 +363,34 @@ def _settle(box, high, measure, contraction, shelves, near, found):  # type: ign
 
 
 @inner
+def _at(bounds, k):  # type: ignore[no-untyped-def]
+    """Give the bounds of the box in a slot, to read and to write."""
+    return bounds[k // SHELF, :, k % SHELF]
+
+
+@inner
+def _put(shelves, k, lower, upper):  # type: ignore[no-untyped-def]
+    """Set the bounds of the box in a slot."""
+    for j in range(len(lower)):
+        shelves.lower[k // SHELF, j, k % SHELF] = lower[j]
+        shelves.upper[k // SHELF, j, k % SHELF] = upper[j]
+
+
+@inner
 def _enclose(shelves, s, begin):  # type: ignore[no-untyped-def]
-    """Widen the outer box of a shelf to hold its boxes from slot ``begin`` on."""
-    for k in range(begin, s * SHELF + shelves.size[s]):
-        for j in range(shelves.lower.shape[1]):
-            shelves.outer_lower[s, j] = min(shelves.outer_lower[s, j], shelves.lower[k, j])
-            shelves.outer_upper[s, j] = max(shelves.outer_upper[s, j], shelves.upper[k, j])
+    """Widen the outer box of a shelf to hold its boxes from the given one on."""
+    outer_lower, outer_upper = _at(shelves.outer_lower, s), _at(shelves.outer_upper, s)
+    for j in range(len(outer_lower)):
+        for k in range(begin, shelves.size[s]):
+            outer_lower[j] = min(outer_lower[j], shelves.lower[s, j, k])
+            outer_upper[j] = max(outer_upper[j], shelves.upper[s, j, k])
+
+
+@inner
+def _clear_outer(shelves, s):  # type: ignore[no-untyped-def]
+    for j in range(shelves.lower.shape[1]):
+        shelves.outer_lower[s // SHELF, j, s % SHELF] = np.inf
+        shelves.outer_upper[s // SHELF, j, s % SHELF] = -np.inf
 
 
 @inner
@@ -338,79 +398,70 @@ def _new_shelf(shelves, label):  # type: ignore[no-untyped-def]
     s = shelves.state[USED]
     shelves.state[USED] += 1
     shelves.label[s], shelves.size[s] = label, 0
-    shelves.outer_lower[s], shelves.outer_upper[s] = np.inf, -np.inf
+    _clear_outer(shelves, s)
     return s
 
 
 @inner
 def _move(shelves, k, to):  # type: ignore[no-untyped-def]
-    shelves.lower[to], shelves.upper[to] = shelves.lower[k], shelves.upper[k]
+    _put(shelves, to, _at(shelves.lower, k), _at(shelves.upper, k))
     shelves.rank[to], shelves.weight[to] = shelves.rank[k], shelves.weight[k]
 
 
 @inner
 def _split(shelves, s, unit):  # type: ignore[no-untyped-def]
     """Move half of a full shelf to a new one, along the feature in which its boxes lie farthest apart."""
-    begin = s * SHELF
+    lower, upper = shelves.lower, shelves.upper
     widest, feature = -1.0, 0
-    for j in range(shelves.lower.shape[1]):
+    for j in range(lower.shape[1]):
         first, last = np.inf, -np.inf
-        for k in range(begin, begin + SHELF):
-            if not np.isinf(shelves.lower[k, j]):
-                centre = shelves.lower[k, j] / 2 + shelves.upper[k, j] / 2
+        for k in range(SHELF):
+            if not np.isinf(lower[s, j, k]):
+                centre = lower[s, j, k] / 2 + upper[s, j, k] / 2
                 first, last = min(first, centre), max(last, centre)
         if (last - first) * unit[j] > widest:
             widest, feature = (last - first) * unit[j], j
     centres = np.empty(SHELF)
     for k in range(SHELF):
-        lower = shelves.lower[begin + k, feature]
-        centres[k] = -np.inf if np.isinf(lower) else lower / 2 + shelves.upper[begin + k, feature] / 2
+        known = not np.isinf(lower[s, feature, k])
+        centres[k] = lower[s, feature, k] / 2 + upper[s, feature, k] / 2 if known else -np.inf
     far = np.zeros(SHELF, np.bool_)
     far[np.argsort(centres)[SHELF // 2 :]] = True
     new = _new_shelf(shelves, shelves.label[s])
-    stay = begin
+    stay = 0
     for k in range(SHELF):
         if far[k]:
-            _move(shelves, begin + k, new * SHELF + shelves.size[new])
+            _move(shelves, s * SHELF + k, new * SHELF + shelves.size[new])
             shelves.size[new] += 1
         else:
-            if stay != begin + k:
-                _move(shelves, begin + k, stay)
+            if stay != k:
+                _move(shelves, s * SHELF + k, s * SHELF + stay)
             stay += 1
-    shelves.size[s] = stay - begin
-    shelves.outer_lower[s], shelves.outer_upper[s] = np.inf, -np.inf
-    _enclose(shelves, s, begin)
-    _enclose(shelves, new, new * SHELF)
+    shelves.size[s] = stay
+    _clear_outer(shelves, s)
+    _enclose(shelves, s, 0)
+    _enclose(shelves, new, 0)
     return new
 
 
 @inner
-def _insert(measure, low, high, label, weight, rank, home, shelves):  # type: ignore[no-untyped-def]
+def _insert(measure, low, high, label, weight, rank, home, shelves, scratch):  # type: ignore[no-untyped-def]
     """Put a new box on a shelf of its class, ``home`` if there is one; needs room for one more shelf."""
     if home < 0:
         home = _new_shelf(shelves, label)
     elif shelves.size[home] == SHELF:
         new = _split(shelves, home, measure.unit)
-        near = np.empty(1)
-        _scan(
-            measure, low, high, shelves.outer_lower, shelves.outer_upper, home, home + 1,
-            shelves.label, -1, np.inf, False, near,
-        )  # fmt: skip
-        there = near[0]
-        _scan(
-            measure, low, high, shelves.outer_lower, shelves.outer_upper, new, new + 1,
-            shelves.label, -1, np.inf, False, near,
-        )  # fmt: skip
-        if near[0] < there:
+        _bound_shelves(measure, low, high, label, np.inf, shelves, scratch.bounds)
+        if scratch.bounds[new] < scratch.bounds[home]:
             home = new
-    k = home * SHELF + shelves.size[home]
-    shelves.size[home] += 1
+    s, k = home, shelves.size[home]
+    shelves.size[s] += 1
     for j in range(len(low)):
         known = low[j] <= high[j]
-        shelves.lower[k, j] = low[j] if known else -np.inf
-        shelves.upper[k, j] = high[j] if known else np.inf
-    shelves.rank[k], shelves.weight[k] = rank, weight
-    _enclose(shelves, home, k)
+        shelves.lower[s, j, k] = low[j] if known else -np.inf
+        shelves.upper[s, j, k] = high[j] if known else np.inf
+    shelves.rank[s * SHELF + k], shelves.weight[s * SHELF + k] = rank, weight
+    _enclose(shelves, s, k)
     shelves.state[CHANGED] += 1
 
 
@@ -430,38 +481,56 @@ def _take_off(k, place, shelves):  # type: ignore[no-untyped-def]
 
 
 class Scratch(NamedTuple):
-    """Arrays that a search writes to: bounds and lists of shelves, deficits and lists of boxes, one box."""
+    """Arrays that a search writes to: bounds and lists of shelves, lists of boxes, a shelf, a box.
+
+    ``blocker`` is the shelf that was last in the way of a box, -1 before there was any.
+    """
 
     bounds: NDArray[np.float64]
     visits: NDArray[np.int64]
     near: NDArray[np.int64]
-    deficits: NDArray[np.float64]
     found: NDArray[np.int64]
+    deficits: NDArray[np.float64]
+    apart: NDArray[np.int64]
+    blocker: NDArray[np.int64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
 
 
 @inner
 def _scratch(shelves):  # type: ignore[no-untyped-def]
-    n_shelves, n_features = shelves.outer_lower.shape
+    n_shelves, n_features = shelves.lower.shape[:2]
     return Scratch(
-        np.empty(n_shelves), np.empty(n_shelves, np.int64), np.empty(n_shelves, np.int64), np.empty(SHELF),
-        np.empty(n_shelves * SHELF, np.int64), np.empty(n_features), np.empty(n_features),
+        np.empty(n_shelves + SHELF), np.empty(n_shelves + 1, np.int64), np.empty(n_shelves, np.int64),
+        np.empty(n_shelves * SHELF, np.int64), np.empty(SHELF), np.empty(SHELF, np.int64),
+        np.full(1, -1, np.int64), np.empty(n_features), np.empty(n_features),
     )  # fmt: skip
 
 
 @inner
-def _bound_shelves(measure, low, high, label, shelves, bounds):  # type: ignore[no-untyped-def]
-    """Bound the deficits on each shelf of a class, or of all (-1), from below; give the nearest shelf."""
+def _bound_shelves(measure, low, high, label, limit, shelves, bounds):  # type: ignore[no-untyped-def]
+    """Bound the deficits on each shelf of a class, or of all (-1), from below; give the nearest shelf.
+
+    Beyond ``limit``, bounds are less sharp.
+    """
     used = shelves.state[USED]
-    _scan(
-        measure, low, high, shelves.outer_lower, shelves.outer_upper, 0, used,
-        shelves.label, label, np.inf, not measure.average, bounds,
-    )  # fmt: skip
     home, nearest = -1, np.inf
-    for s in range(used):
-        if bounds[s] < nearest:
-            home, nearest = s, bounds[s]
+    for begin in range(0, used, SHELF):
+        own = 0
+        for s in range(begin, begin + SHELF):
+            counts = s < used and (label < 0 or shelves.label[s] == label)
+            bounds[s] = 0.0 if counts else np.inf
+            own += counts
+        if own == 0:
+            continue
+        # Sums are bounded to the end: the better bounds save more than they take.
+        if not measure.average:
+            limit = min(limit, nearest)
+        outer_lower, outer_upper = shelves.outer_lower, shelves.outer_upper
+        _scan(measure, low, high, outer_lower, outer_upper, begin // SHELF, limit, bounds[begin:])
+        for s in range(begin, min(begin + SHELF, used)):
+            if bounds[s] < nearest:
+                home, nearest = s, bounds[s]
     return home
 
 
@@ -469,61 +538,87 @@ def _bound_shelves(measure, low, high, label, shelves, bounds):  # type: ignore[
 def _can_take(measure, rules, low, high, k, label, shelves, scratch):  # type: ignore[no-untyped-def]
     """Tell whether a box may be stretched to a row."""
     lower, upper = scratch.lower, scratch.upper
-    _stretch(low, high, shelves.lower[k], shelves.upper[k], lower, upper)
+    _stretch(low, high, _at(shelves.lower, k), _at(shelves.upper, k), lower, upper)
     if not _fits(rules, measure.unit, lower, upper):
         return False
     if rules.contraction != NO_CONTRACTION:
         return True
-    return not _meets_another(lower, upper, label, shelves, scratch.near, scratch.found)
+    return not _meets_another(lower, upper, label, shelves, scratch)
 
 
 @inner
-def _rule_out_wide(low, high, lower, upper, first, last, unit, max_width, limit, deficits):  # type: ignore[no-untyped-def]
-    """Put boxes infinitely far that would be too wide for a row in some feature, of those within a limit."""
+def _rule_out_wide(low, high, lower, upper, s, unit, max_width, limit, deficits):  # type: ignore[no-untyped-def]
+    """Put boxes of shelf s infinitely far that would be too wide for a row in some feature.
+
+    Ends early if that leaves none within a limit.
+    """
     n_features = len(low)
-    for k in range(first, last):
-        if deficits[k - first] > limit:
-            continue
-        for j in range(n_features):
-            width = (max(upper[k, j], high[j]) - min(lower[k, j], low[j])) * unit[j]
-            if width > max_width and lower[k, j] > -np.inf:
-                deficits[k - first] = np.inf
-                break
+    for begin in range(0, n_features, STRIDE):
+        if not _any_within(limit, deficits):
+            return
+        for j in range(begin, min(begin + STRIDE, n_features)):
+            down, up = low[j], high[j]
+            for k in range(SHELF):
+                v, w = lower[s, j, k], upper[s, j, k]
+                width = (_larger(w, up) - (v if v < down else down)) * unit[j]
+                deficits[k] = np.inf if (width > max_width) & (v > -np.inf) else deficits[k]
 
 
 @inner
-def _search(measure, rules, low, high, label, limit, ask, without, shelves, scratch):  # type: ignore[no-untyped-def]
+def _nearest_on(s, best, best_rank, without, shelves, deficits):  # type: ignore[no-untyped-def]
+    """Give the slot of the nearest box of a shelf that beats the best so far, -1 if none does."""
+    winner = -1
+    for k in range(shelves.size[s]):
+        if deficits[k] <= best:
+            rank = shelves.rank[s * SHELF + k]
+            if (deficits[k] < best or rank < best_rank) and rank != without:
+                best, best_rank, winner = deficits[k], rank, s * SHELF + k
+    return winner
+
+
+@inner
+def _in_turn(bounds, used, home, best, visits):  # type: ignore[no-untyped-def]
+    """List the shelves but ``home`` that may hold a box as near as the best so far, near ones first."""
+    n_visits = 1
+    for s in range(used):
+        if bounds[s] <= best / 2 and s != home and bounds[s] < np.inf:
+            visits[n_visits] = s
+            n_visits += 1
+    for s in range(used):
+        if best / 2 < bounds[s] <= best and s != home and bounds[s] < np.inf:
+            visits[n_visits] = s
+            n_visits += 1
+    return n_visits
+
+
+@inner
+def _search(measure, rules, low, high, label, limit, ask, without, home, shelves, scratch):  # type: ignore[no-untyped-def]
     """Give the box of least deficit, at most ``limit``, and the deficit; -1 if there is none.
 
     Among equals the lowest rank wins. With ``ask``, only boxes that may be stretched to the row count; the
-    box of rank ``without`` never does. Shelves are visited by their bounds, nearest first.
+    box of rank ``without`` never does. ``home``, the nearest shelf, is visited first, -1 if there is none.
     """
     bounds, deficits, visits = scratch.bounds, scratch.deficits, scratch.visits
     best, best_rank, winner = limit, NOBODY, -1
-    n_visits = 0
-    for s in range(shelves.state[USED]):
-        if bounds[s] <= limit and bounds[s] < np.inf:
-            visits[n_visits] = s
-            n_visits += 1
-    for s in visits[:n_visits][np.argsort(bounds[visits[:n_visits]])]:
-        if bounds[s] > best:
-            break
-        first = s * SHELF
-        _scan(
-            measure, low, high, shelves.lower, shelves.upper, first, first + shelves.size[s],
-            shelves.rank, -1, best, not ask and without < 0, deficits,
-        )  # fmt: skip
-        if ask and not rules.total_width:
-            _rule_out_wide(
-                low, high, shelves.lower, shelves.upper, first, first + shelves.size[s],
-                measure.unit, rules.max_width, best, deficits,
-            )  # fmt: skip
-        for k in range(first, first + shelves.size[s]):
-            deficit, rank = deficits[k - first], shelves.rank[k]
-            if deficit > best or (deficit == best and rank > best_rank) or rank == without:
-                continue
-            if not ask or _can_take(measure, rules, low, high, k, label, shelves, scratch):
-                best, best_rank, winner = deficit, rank, k
+    visit, n_visits = 0, 1 if home >= 0 else 0
+    while visit < n_visits:
+        s = home if visit == 0 else visits[visit]
+        if bounds[s] <= best:
+            for k in range(SHELF):
+                deficits[k] = 0.0 if k < shelves.size[s] else np.inf
+            _scan(measure, low, high, shelves.lower, shelves.upper, s, best, deficits)
+            if ask and not rules.total_width:
+                unit, max_width = measure.unit, rules.max_width
+                _rule_out_wide(low, high, shelves.lower, shelves.upper, s, unit, max_width, best, deficits)
+            k = _nearest_on(s, best, best_rank, without, shelves, deficits)
+            while ask and k >= 0 and not _can_take(measure, rules, low, high, k, label, shelves, scratch):
+                deficits[k - s * SHELF] = np.inf
+                k = _nearest_on(s, best, best_rank, without, shelves, deficits)
+            if k >= 0:
+                best, best_rank, winner = deficits[k - s * SHELF], shelves.rank[k], k
+        if visit == 0:
+            n_visits = _in_turn(bounds, shelves.state[USED], home, best, visits)
+        visit += 1
     return winner, best
 
 
@@ -543,41 +638,43 @@ def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, sh
         if shelves.state[USED] == len(shelves.size):
             return i
         low, high, own = rows_low[i], rows_high[i], label[i]
-        home = _bound_shelves(measure, low, high, own, shelves, scratch.bounds)
-        box, deficit = _search(measure, rules, low, high, own, reach, False, -1, shelves, scratch)
+        home = _bound_shelves(measure, low, high, own, np.inf, shelves, scratch.bounds)
+        box, deficit = _search(measure, rules, low, high, own, reach, False, -1, home, shelves, scratch)
         if deficit > 0 and box >= 0 and not _can_take(measure, rules, low, high, box, own, shelves, scratch):
             box = -1
             if not rules.winner_only:
-                box, deficit = _search(measure, rules, low, high, own, limit, True, -1, shelves, scratch)
+                box, deficit = _search(
+                    measure, rules, low, high, own, limit, True, -1, home, shelves, scratch
+                )
         if box < 0:
             rank = shelves.state[BORN]
             shelves.state[BORN] += 1
-            _insert(measure, low, high, own, weight[i], rank, home, shelves)
+            _insert(measure, low, high, own, weight[i], rank, home, shelves, scratch)
             continue
         shelves.weight[box] += weight[i]
-        if deficit > 0 or _tells_more(low, shelves.lower[box]):
-            _stretch(low, high, shelves.lower[box], shelves.upper[box], scratch.lower, scratch.upper)
-            shelves.lower[box], shelves.upper[box] = scratch.lower, scratch.upper
-            _enclose(shelves, box // SHELF, box)
+        lower, upper = _at(shelves.lower, box), _at(shelves.upper, box)
+        if deficit > 0 or _tells_more(low, lower):
+            _stretch(low, high, lower, upper, scratch.lower, scratch.upper)
+            _put(shelves, box, scratch.lower, scratch.upper)
+            _enclose(shelves, box // SHELF, box % SHELF)
             shelves.state[CHANGED] += 1
             if rules.contraction != NO_CONTRACTION and deficit > 0:
-                _settle(box, high, measure, rules.contraction, shelves, scratch.near, scratch.found)
+                _settle(box, high, measure, rules.contraction, shelves, scratch)
     return len(rows_low)
 
 
 @inner
 def _partner(measure, rules, similarity, box, limit, shelves, scratch):  # type: ignore[no-untyped-def]
     """Give the box of the same class that is most similar and may be merged with a box, -1 if none may."""
-    low, high, label = shelves.lower[box], shelves.upper[box], shelves.label[box // SHELF]
+    low, high, label = _at(shelves.lower, box), _at(shelves.upper, box), shelves.label[box // SHELF]
     bounds = scratch.bounds
     home, nearest = -1, np.inf
     for s in range(shelves.state[USED]):
         bounds[s] = np.inf
         if shelves.label[s] == label and shelves.size[s] > 0:
             # No two boxes are more similar than the gap between them tells, whatever the measure.
-            bounds[s] = _dissimilarity(
-                measure, SHORT, low, high, shelves.outer_lower[s], shelves.outer_upper[s], nearest
-            )
+            outer_lower, outer_upper = _at(shelves.outer_lower, s), _at(shelves.outer_upper, s)
+            bounds[s] = _dissimilarity(measure, SHORT, low, high, outer_lower, outer_upper, nearest)
             if bounds[s] < nearest or home < 0:
                 home, nearest = s, bounds[s]
     best, best_rank, partner = limit, NOBODY, -1
@@ -588,7 +685,8 @@ def _partner(measure, rules, similarity, box, limit, shelves, scratch):  # type:
         for k in range(s * SHELF, s * SHELF + shelves.size[s]):
             if k == box:
                 continue
-            gap = _dissimilarity(measure, similarity, low, high, shelves.lower[k], shelves.upper[k], best)
+            lower, upper = _at(shelves.lower, k), _at(shelves.upper, k)
+            gap = _dissimilarity(measure, similarity, low, high, lower, upper, best)
             if gap > best or (gap == best and shelves.rank[k] > best_rank):
                 continue
             if _can_take(measure, rules, low, high, k, label, shelves, scratch):
@@ -614,11 +712,12 @@ def merge(place, measure, rules, similarity, limit, shelves):  # type: ignore[no
             continue
         stays, goes = (box, partner) if rank < shelves.rank[partner] else (partner, box)
         _stretch(
-            shelves.lower[goes], shelves.upper[goes], shelves.lower[stays], shelves.upper[stays], lower, upper
-        )
-        shelves.lower[stays], shelves.upper[stays] = lower, upper
+            _at(shelves.lower, goes), _at(shelves.upper, goes),
+            _at(shelves.lower, stays), _at(shelves.upper, stays), lower, upper,
+        )  # fmt: skip
+        _put(shelves, stays, lower, upper)
         shelves.weight[stays] += shelves.weight[goes]
-        _enclose(shelves, stays // SHELF, stays)
+        _enclose(shelves, stays // SHELF, stays % SHELF)
         _take_off(goes, place, shelves)
         merged += 1
     return merged
@@ -627,10 +726,10 @@ def merge(place, measure, rules, similarity, limit, shelves):  # type: ignore[no
 @kernel
 def shelve(lower, upper, label, weight, measure, shelves):  # type: ignore[no-untyped-def]
     """Put boxes on shelves, ranked as they come; there must be room."""
-    bounds = np.empty(len(shelves.size))
+    scratch = _scratch(shelves)
     for k in range(len(lower)):
-        home = _bound_shelves(measure, lower[k], upper[k], label[k], shelves, bounds)
-        _insert(measure, lower[k], upper[k], label[k], weight[k], k, home, shelves)
+        home = _bound_shelves(measure, lower[k], upper[k], label[k], np.inf, shelves, scratch.bounds)
+        _insert(measure, lower[k], upper[k], label[k], weight[k], k, home, shelves, scratch)
     shelves.state[BORN] = len(lower)
 
 
@@ -640,8 +739,8 @@ def shelve(lower, upper, label, weight, measure, shelves):  # type: ignore[no-un
 @inner
 def _best(measure, rules, low, high, label, limit, without, shelves, scratch):  # type: ignore[no-untyped-def]
     """Give the rank of the box of highest membership, one aside, and its deficit; -1 if there is none."""
-    _bound_shelves(measure, low, high, label, shelves, scratch.bounds)
-    k, deficit = _search(measure, rules, low, high, label, limit, False, without, shelves, scratch)
+    home = _bound_shelves(measure, low, high, label, limit, shelves, scratch.bounds)
+    k, deficit = _search(measure, rules, low, high, label, limit, False, without, home, shelves, scratch)
     return (shelves.rank[k] if k >= 0 else -1), deficit
 
 
@@ -710,8 +809,14 @@ def prune(low, high, truth, weight, price, label, place, measure, rules, shelves
 
 
 @kernel
-def deficits(low, high, lower, upper, measure, out):  # type: ignore[no-untyped-def]
-    """Write the deficit of each row in each box."""
-    nobody = np.empty(0, np.int64)
+def deficits(low, high, place, measure, shelves, out):  # type: ignore[no-untyped-def]
+    """Write the deficit of each row in each box; ``place`` gives the slots of the boxes, in their order."""
+    of_shelf = np.empty(SHELF * shelves.state[USED])
     for i in range(len(low)):
-        _scan(measure, low[i], high[i], lower, upper, 0, len(lower), nobody, -1, np.inf, False, out[i])
+        for k in range(len(of_shelf)):
+            of_shelf[k] = 0.0
+        for s in range(shelves.state[USED]):
+            part = of_shelf[s * SHELF :]
+            _scan(measure, low[i], high[i], shelves.lower, shelves.upper, s, np.inf, part)
+        for box in range(len(place)):
+            out[i, box] = of_shelf[place[box]]
