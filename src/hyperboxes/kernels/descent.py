@@ -12,7 +12,7 @@ import math
 import numba
 import numpy as np
 
-from ._compile import inner, kernel
+from ._compile import BARE, bare_inner, bare_kernel
 from .random import draw
 
 #: Gradients below this share of the largest possible one move nothing at the learning rates used.
@@ -31,7 +31,7 @@ LEAST_EXPONENT = np.float32(-60)
 FAST = {"reassoc", "contract", "nsz", "nnan", "ninf"}
 
 
-@numba.njit(nogil=True, inline="always", error_model="numpy")
+@numba.njit(inline="always", **BARE)
 def _exp(x):  # type: ignore[no-untyped-def]
     """Exponential of x <= 0 in single precision, in operations that vectorise.
 
@@ -52,7 +52,7 @@ def _exp(x):  # type: ignore[no-untyped-def]
     return p * np.int32(power).view(np.float32) if x > LEAST_EXPONENT else np.float32(0)
 
 
-@numba.njit(nogil=True, fastmath=FAST, error_model="numpy")
+@numba.njit(fastmath=FAST, **BARE)
 def violation(x, lower, upper, k):  # type: ignore[no-untyped-def]
     """Give minus the sum of the lengths by which a row violates box k; 0 inside.
 
@@ -65,7 +65,7 @@ def violation(x, lower, upper, k):  # type: ignore[no-untyped-def]
 
 
 # Not reassociated: the rounding inside _exp is the point of it.
-@numba.njit(nogil=True, fastmath={"contract", "nsz"}, error_model="numpy")
+@numba.njit(fastmath={"contract", "nsz"}, **BARE)
 def _tails(x, lower, upper, k, scale, tails):  # type: ignore[no-untyped-def]
     """Write exp(-|distance| * scale) of each face of box k; the first index of ``tails`` is the side."""
     for j in range(len(x)):
@@ -73,7 +73,7 @@ def _tails(x, lower, upper, k, scale, tails):  # type: ignore[no-untyped-def]
         tails[1, k, j] = _exp(-abs(upper[k, j] - x[j]) * scale)
 
 
-@numba.njit(nogil=True, fastmath=FAST, error_model="numpy")
+@numba.njit(fastmath=FAST, **BARE)
 def _log_of_factors(tails, k):  # type: ignore[no-untyped-def]
     """Give the sum of log(1 + tail) over the faces of box k, with few logarithms."""
     total = 0.0
@@ -86,7 +86,7 @@ def _log_of_factors(tails, k):  # type: ignore[no-untyped-def]
     return total
 
 
-@inner
+@bare_inner
 def log_membership(x, lower, upper, k, scale, tails):  # type: ignore[no-untyped-def]
     """Give the log membership in box k, the sum of log sigmoid(distance * scale) over its faces.
 
@@ -97,7 +97,7 @@ def log_membership(x, lower, upper, k, scale, tails):  # type: ignore[no-untyped
     return min(value, NEARLY_ONE)
 
 
-@numba.njit(nogil=True, fastmath=FAST, error_model="numpy")
+@numba.njit(fastmath=FAST, **BARE)
 def add_gradient(x, lower, upper, k, g, tails, gradient):  # type: ignore[no-untyped-def]
     """Add g times the gradient of the log membership in box k, in units of the scale.
 
@@ -111,13 +111,13 @@ def add_gradient(x, lower, upper, k, g, tails, gradient):  # type: ignore[no-unt
         gradient[1, k, j] += g * (above if x[j] <= upper[k, j] else one) / (one + above)
 
 
-@inner
+@bare_inner
 def log_outside(log_h):  # type: ignore[no-untyped-def]
     """Give log(1 - h) from log h < 0, accurate at both ends."""
     return math.log1p(-math.exp(log_h)) if log_h < -0.7 else math.log(-math.expm1(log_h))
 
 
-@inner
+@bare_inner
 def union_loss(log_h, positive, slopes):  # type: ignore[no-untyped-def]
     """Loss of one row under the noisy-or union; ``slopes`` takes its derivatives by the log memberships.
 
@@ -146,19 +146,13 @@ def union_loss(log_h, positive, slopes):  # type: ignore[no-untyped-def]
     return -math.log(inside)
 
 
-@kernel
-def descend(  # type: ignore[no-untyped-def]
+@bare_kernel
+def _descend(  # type: ignore[no-untyped-def]
     X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,
-    learning_rate, last_learning_rate, temperature, last_temperature, seed, history,
+    learning_rate, last_learning_rate, temperature, last_temperature, state, history,
+    gradient, mean, square, tails, log_h, slopes,
 ):  # fmt: skip
-    """Adam on the binary cross entropy of a noisy-or union of soft boxes; bounds change in place.
-
-    Positives weigh 2 - F and negatives F, where F is the running F1 of the crisp boxes: near a
-    solution, that makes the loss follow F1. A batch holds at least ``least_positive_share`` positives;
-    their weights undo the uneven draw. ``history`` takes (loss, F1, temperature) of evenly spaced steps.
-    """
     n_boxes, d = lower.shape
-    state = np.array([np.uint64(seed)], np.uint64)
     n_pos, n_neg = len(positives), len(negatives)
     full = n_pos + n_neg <= batch_size
     if full:
@@ -172,12 +166,6 @@ def descend(  # type: ignore[no-untyped-def]
         total_pos += weight[i]
     for i in negatives:
         total_neg += weight[i]
-    gradient = np.zeros((2, n_boxes, d), np.float32)
-    mean = np.zeros((2, n_boxes, d), np.float32)
-    square = np.zeros((2, n_boxes, d), np.float32)
-    tails = np.zeros((2, n_boxes, d), np.float32)
-    log_h = np.zeros(n_boxes)
-    slopes = np.zeros(n_boxes)
     running_f1 = 0.5
     for step in range(n_steps):
         progress = step / n_steps
@@ -246,3 +234,22 @@ def descend(  # type: ignore[no-untyped-def]
             history[slot, 1] = running_f1
             history[slot, 2] = tau
     return running_f1
+
+
+def descend(  # type: ignore[no-untyped-def]
+    X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,
+    learning_rate, last_learning_rate, temperature, last_temperature, seed, history,
+):  # fmt: skip
+    """Adam on the binary cross entropy of a noisy-or union of soft boxes; bounds change in place.
+
+    Positives weigh 2 - F and negatives F, where F is the running F1 of the crisp boxes: near a
+    solution, that makes the loss follow F1. A batch holds at least ``least_positive_share`` positives;
+    their weights undo the uneven draw. ``history`` takes (loss, F1, temperature) of evenly spaced steps.
+    """
+    n_boxes, d = lower.shape
+    gradient, mean, square, tails = (np.zeros((2, n_boxes, d), np.float32) for _ in range(4))
+    return _descend(
+        X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,
+        learning_rate, last_learning_rate, temperature, last_temperature, np.array([seed], np.uint64), history,
+        gradient, mean, square, tails, np.zeros(n_boxes), np.zeros(n_boxes),
+    )  # fmt: skip
