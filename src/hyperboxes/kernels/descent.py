@@ -27,6 +27,8 @@ SMALLEST_F1 = 0.1
 FACES_PER_LOG = 64
 #: Below this exponent an exponential is taken to be zero.
 LEAST_EXPONENT = np.float32(-60)
+#: Faces of all boxes up to which they are computed together, far ones too: few at a time do not vectorise.
+FEW_FACES = 640
 #: Reassociation and contraction let the loops over features vectorise; NaN and infinity cannot occur.
 FAST = {"reassoc", "contract", "nsz", "nnan", "ninf"}
 
@@ -67,7 +69,10 @@ def violation(x, lower, upper, k):  # type: ignore[no-untyped-def]
 # Not reassociated: the rounding inside _exp is the point of it.
 @numba.njit(fastmath={"contract", "nsz"}, **BARE)
 def _tails(x, lower, upper, k, scale, tails):  # type: ignore[no-untyped-def]
-    """Write exp(-|distance| * scale) of each face of box k; the first index of ``tails`` is the side."""
+    """Write exp(-|distance| * scale) of each face of box k; the first index of ``tails`` is the side.
+
+    All boxes laid end to end are one box too, if the row is repeated as often.
+    """
     for j in range(len(x)):
         tails[0, k, j] = _exp(-abs(x[j] - lower[k, j]) * scale)
         tails[1, k, j] = _exp(-abs(upper[k, j] - x[j]) * scale)
@@ -93,13 +98,12 @@ def log_membership(x, lower, upper, k, scale, tails):  # type: ignore[no-untyped
     log sigmoid(a) = min(a, 0) - log(1 + exp(-|a|)). ``tails`` keeps the exponentials for the gradient.
     """
     _tails(x, lower, upper, k, scale, tails)
-    value = violation(x, lower, upper, k) * scale - _log_of_factors(tails, k)
-    return min(value, NEARLY_ONE)
+    return min(violation(x, lower, upper, k) * scale - _log_of_factors(tails, k), NEARLY_ONE)
 
 
 @numba.njit(fastmath=FAST, **BARE)
 def add_gradient(x, lower, upper, k, g, tails, gradient):  # type: ignore[no-untyped-def]
-    """Add g times the gradient of the log membership in box k, in units of the scale.
+    """Add g, of each feature, times the gradient of the log membership in box k, in units of the scale.
 
     ``gradient`` has shape (2, n_boxes, n_features): by lower and by upper bounds. A face at scaled distance
     a contributes sigmoid(-a), from its tail.
@@ -107,8 +111,17 @@ def add_gradient(x, lower, upper, k, g, tails, gradient):  # type: ignore[no-unt
     one = np.float32(1)
     for j in range(len(x)):
         below, above = tails[0, k, j], tails[1, k, j]
-        gradient[0, k, j] -= g * (below if x[j] >= lower[k, j] else one) / (one + below)
-        gradient[1, k, j] += g * (above if x[j] <= upper[k, j] else one) / (one + above)
+        gradient[0, k, j] -= g[j] * (below if x[j] >= lower[k, j] else one) / (one + below)
+        gradient[1, k, j] += g[j] * (above if x[j] <= upper[k, j] else one) / (one + above)
+
+
+@bare_inner
+def _repeat(x, n_times, out):  # type: ignore[no-untyped-def]
+    """Write a row several times, end to end."""
+    d = len(x)
+    for k in range(n_times):
+        for j in range(d):
+            out[k * d + j] = x[j]
 
 
 @bare_inner
@@ -121,16 +134,17 @@ def log_outside(log_h):  # type: ignore[no-untyped-def]
 def union_loss(log_h, positive, slopes):  # type: ignore[no-untyped-def]
     """Loss of one row under the noisy-or union; ``slopes`` takes its derivatives by the log memberships.
 
-    A positive that no box nearly holds has log p = logsumexp(log h), which does not vanish.
+    A positive that no box nearly holds has log p = logsumexp(log h), which does not vanish. A box of log
+    membership minus infinity adds nothing, and is passed over.
     """
     nearest, outside = -np.inf, 0.0
     for k in range(len(log_h)):
         nearest = max(nearest, log_h[k])
-        slopes[k] = log_outside(log_h[k])
+        slopes[k] = log_outside(log_h[k]) if log_h[k] > -np.inf else 0.0
         outside += slopes[k]
     if not positive:
         for k in range(len(log_h)):
-            slopes[k] = math.exp(log_h[k] - slopes[k])
+            slopes[k] = math.exp(log_h[k] - slopes[k]) if log_h[k] > -np.inf else 0.0
         return -outside
     if nearest < -FAR:
         total = 0.0
@@ -142,7 +156,7 @@ def union_loss(log_h, positive, slopes):  # type: ignore[no-untyped-def]
         return -nearest - math.log(total)
     inside = -math.expm1(outside)
     for k in range(len(log_h)):
-        slopes[k] = -math.exp(log_h[k] - slopes[k] + outside) / inside
+        slopes[k] = -math.exp(log_h[k] - slopes[k] + outside) / inside if log_h[k] > -np.inf else 0.0
     return -math.log(inside)
 
 
@@ -150,7 +164,8 @@ def union_loss(log_h, positive, slopes):  # type: ignore[no-untyped-def]
 def _descend(  # type: ignore[no-untyped-def]
     X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,
     learning_rate, last_learning_rate, temperature, last_temperature, state, history,
-    gradient, mean, square, tails, log_h, slopes,
+    gradient, mean, square, tails, log_h, slopes, together, repeated, pull,
+    one_lower, one_upper, one_tails, one_gradient,
 ):  # fmt: skip
     n_boxes, d = lower.shape
     n_pos, n_neg = len(positives), len(negatives)
@@ -201,20 +216,31 @@ def _descend(  # type: ignore[no-untyped-def]
                     false += weight[i] * n_neg / draws_neg
             elif not positive and log_h[closest] < -FAR:
                 continue
+            if together:
+                _repeat(x, n_boxes, repeated)
+                _tails(repeated, one_lower, one_upper, 0, scale, one_tails)
             # The violation bounds the log membership from above: most boxes are too far to look at faces.
-            log_h[closest] = log_membership(x, lower, upper, closest, scale, tails)
-            least = (log_h[closest] if positive else 0.0) - FAR
-            for k in range(n_boxes):
-                if k == closest:
-                    continue
-                if log_h[k] < least:
+            least = -FAR
+            for turn in range(n_boxes):
+                k = closest if turn == 0 else (turn if turn > closest else turn - 1)
+                if turn > 0 and log_h[k] < least:
                     log_h[k] = -np.inf
-                else:
-                    log_h[k] = log_membership(x, lower, upper, k, scale, tails)
+                    continue
+                if not together:
+                    _tails(x, lower, upper, k, scale, tails)
+                log_h[k] = min(log_h[k] - _log_of_factors(tails, k), NEARLY_ONE)
+                if turn == 0 and positive:
+                    least += log_h[k]
             loss += share * union_loss(log_h, positive, slopes)
             for k in range(n_boxes):
-                if abs(slopes[k]) > NEGLIGIBLE:
-                    add_gradient(x, lower, upper, k, np.float32(slopes[k] * share * scale), tails, gradient)
+                moves = abs(slopes[k]) > NEGLIGIBLE
+                g = np.float32(slopes[k] * share * scale) if moves else np.float32(0)
+                for j in range(d):
+                    pull[k * d + j] = g
+                if moves and not together:
+                    add_gradient(x, lower, upper, k, pull[k * d : k * d + d], tails, gradient)
+            if together:
+                add_gradient(repeated, one_lower, one_upper, 0, pull, one_tails, one_gradient)
         running_f1 += 0.05 * (2 * true / max(true + false + total_pos, 1e-300) - running_f1)
         bias1 = 1 - 0.9 ** (step + 1)
         bias2 = 1 - 0.99 ** (step + 1)
@@ -248,8 +274,12 @@ def descend(  # type: ignore[no-untyped-def]
     """
     n_boxes, d = lower.shape
     gradient, mean, square, tails = (np.zeros((2, n_boxes, d), np.float32) for _ in range(4))
+    together = 2 * n_boxes * d <= FEW_FACES
+    repeated, pull = np.empty(n_boxes * d, np.float32), np.empty(n_boxes * d, np.float32)
+    # All boxes laid end to end, as one.
+    as_one = (part.reshape(*part.shape[:-2], 1, n_boxes * d) for part in (lower, upper, tails, gradient))
     return _descend(
         X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,
         learning_rate, last_learning_rate, temperature, last_temperature, np.array([seed], np.uint64), history,
-        gradient, mean, square, tails, np.zeros(n_boxes), np.zeros(n_boxes),
+        gradient, mean, square, tails, np.zeros(n_boxes), np.zeros(n_boxes), together, repeated, pull, *as_one,
     )  # fmt: skip
