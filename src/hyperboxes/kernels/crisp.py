@@ -18,9 +18,15 @@ raises J is found whenever there is one. Each proposal is then judged by J itsel
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._compile import bare_inner, bare_kernel
 from .random import draw
+
+Codes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 MISSING = 255
 #: Gains of the objective below this are rounding errors of summed weights.
@@ -95,10 +101,11 @@ def _value(true, false, total, price):  # type: ignore[no-untyped-def]
     return 2 * true / (true + false + total) - price / (2 * total)
 
 
-def count_conditions(first, last, n_bins, categorical):  # type: ignore[no-untyped-def]
+def count_conditions(first: Ints, last: Ints, n_bins: Ints, categorical: Bools) -> Ints:
     """Count the conditions of each box."""
-    conditions = (first > 0).astype(np.int64) + (last < n_bins - 1)
-    return np.where((first == 0) & (last == MISSING), 0, np.where(categorical, 1, conditions)).sum(axis=1)
+    closed = (first > 0).astype(np.int64) + (last < n_bins - 1)
+    asked = np.where((first == 0) & (last == MISSING), 0, np.where(categorical, 1, closed))
+    return np.asarray(asked.sum(axis=1), dtype=np.int64)
 
 
 @bare_kernel
@@ -120,15 +127,19 @@ def _objective(  # type: ignore[no-untyped-def]
     return _value(true, false, total, price), _value(true, false, total, 0.0)
 
 
-def objective(columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price):  # type: ignore[no-untyped-def]
+def objective(
+    columns: Codes, positive: Bools, weight: Floats, n_bins: Ints, categorical: Bools, first: Ints,
+    last: Ints, condition_price: float, box_price: float,
+) -> tuple[float, float]:  # fmt: skip
     """Give the objective of a union of boxes, and its plain F1."""
-    return _objective(
+    penalised, plain = _objective(
         columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price,
         *_room(len(first), columns.shape[1]),
     )  # fmt: skip
+    return penalised, plain
 
 
-def _room(n_boxes, n):  # type: ignore[no-untyped-def]
+def _room(n_boxes: int, n: int) -> tuple[Ints, NDArray[np.int16], NDArray[np.int16]]:
     """Make room for conditions, violations and cover: arrays made in a kernel take long to compile."""
     return np.empty(n_boxes, np.int64), np.empty((n_boxes, n), np.int16), np.empty(n, np.int16)
 
@@ -322,7 +333,8 @@ def _polish(  # type: ignore[no-untyped-def]
                 value = _value(true, false, total, price)
                 f1 = _value(true, false, total, 0.0)
                 size = true - own_true + false - own_false + total
-                best, feature, low, high = SMALLEST_GAIN, -1, 0, MISSING
+                # Literals would have the functions that take them compiled twice.
+                best, feature, low, high = SMALLEST_GAIN, np.int64(-1), np.int64(0), np.int64(MISSING)
                 forced = False
                 over = conditions[k] > max_conditions
                 for j in range(d):
@@ -350,7 +362,7 @@ def _polish(  # type: ignore[no-untyped-def]
                         - value
                     )  # fmt: skip
                     if (must and not forced) or ((must or not forced) and change > best):
-                        best, feature, low, high = change, j, a, b
+                        best, feature, low, high = change, j, a, b  # type: ignore[assignment]
                         forced = forced or must
                 if feature < 0:
                     settled[k] = n_moves
@@ -374,10 +386,11 @@ def _polish(  # type: ignore[no-untyped-def]
     return _value(true, false, total, condition_price * n_conditions + box_price * n_boxes)
 
 
-def polish(  # type: ignore[no-untyped-def]
-    rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
-    condition_price, box_price, first, last, max_sweeps, max_moves, seed,
-):  # fmt: skip
+def polish(
+    rows: Codes, columns: Codes, positive: Bools, weight: Floats, n_bins: Ints, categorical: Bools,
+    may_low: Bools, may_high: Bools, required: Bools, max_conditions: int, condition_price: float,
+    box_price: float, first: Ints, last: Ints, max_sweeps: int, max_moves: int, seed: int,
+) -> float:  # fmt: skip
     """Move one feature of one box at a time to its best interval until no move raises the objective.
 
     Changes ``first`` and ``last`` in place; returns the penalised F1. A box over its allowance of
@@ -386,11 +399,12 @@ def polish(  # type: ignore[no-untyped-def]
     (n, d), n_boxes = rows.shape, len(first)
     gain, loss = np.empty((d, MISSING + 1)), np.empty((d, MISSING + 1))
     settled = np.full(n_boxes, -1)  # how many moves there had been when a box last had none to make
-    return _polish(
+    value: float = _polish(
         rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
         condition_price, box_price, first, last, max_sweeps, max_moves, np.array([seed], np.uint64),
         *_room(n_boxes, n), gain, loss, np.arange(n_boxes), settled,
     )  # fmt: skip
+    return value
 
 
 @bare_inner
@@ -472,7 +486,9 @@ def _select(  # type: ignore[no-untyped-def]
             break
 
 
-def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: ignore[no-untyped-def]
+def select(
+    inside: Bools, positive: Bools, weight: Floats, price: Floats, max_boxes: int, max_swaps: int
+) -> Bools:
     """Choose at most ``max_boxes`` boxes greedily by the objective, then swap while that helps.
 
     ``inside`` has shape (n_boxes, n); ``price`` is what each box costs. A swap takes out the box that
@@ -508,7 +524,10 @@ def _worth(  # type: ignore[no-untyped-def]
         worth[k] = value - _value(true - less_true, false - less_false, total, price - saved)
 
 
-def worth_of_boxes(columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price):  # type: ignore[no-untyped-def]
+def worth_of_boxes(
+    columns: Codes, positive: Bools, weight: Floats, n_bins: Ints, categorical: Bools, first: Ints,
+    last: Ints, condition_price: float, box_price: float,
+) -> Floats:  # fmt: skip
     """Give what the objective would lose without each box."""
     worth = np.empty(len(first))
     _worth(

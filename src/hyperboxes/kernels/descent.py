@@ -11,10 +11,14 @@ import math
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from ._compile import BARE, bare_inner, bare_kernel
 from .random import draw
 
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+Ints = NDArray[np.int64]
 #: Gradients below this share of the largest possible one move nothing at the learning rates used.
 NEGLIGIBLE = 1e-4
 #: A box whose log membership is this far below another's has a negligible share in the union.
@@ -182,6 +186,7 @@ def _descend(  # type: ignore[no-untyped-def]
     for i in negatives:
         total_neg += weight[i]
     running_f1 = 0.5
+    only = np.int64(0)  # of boxes laid end to end; a literal would have what takes it compiled twice
     for step in range(n_steps):
         progress = step / n_steps
         tau = temperature * (last_temperature / temperature) ** progress
@@ -218,7 +223,7 @@ def _descend(  # type: ignore[no-untyped-def]
                 continue
             if together:
                 _repeat(x, n_boxes, repeated)
-                _tails(repeated, one_lower, one_upper, 0, scale, one_tails)
+                _tails(repeated, one_lower, one_upper, only, scale, one_tails)
             # The violation bounds the log membership from above: most boxes are too far to look at faces.
             least = -FAR
             for turn in range(n_boxes):
@@ -240,7 +245,7 @@ def _descend(  # type: ignore[no-untyped-def]
                 if moves and not together:
                     add_gradient(x, lower, upper, k, pull[k * d : k * d + d], tails, gradient)
             if together:
-                add_gradient(repeated, one_lower, one_upper, 0, pull, one_tails, one_gradient)
+                add_gradient(repeated, one_lower, one_upper, only, pull, one_tails, one_gradient)
         running_f1 += 0.05 * (2 * true / max(true + false + total_pos, 1e-300) - running_f1)
         bias1 = 1 - 0.9 ** (step + 1)
         bias2 = 1 - 0.99 ** (step + 1)
@@ -262,11 +267,12 @@ def _descend(  # type: ignore[no-untyped-def]
     return running_f1
 
 
-def descend(  # type: ignore[no-untyped-def]
-    X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,
-    learning_rate, last_learning_rate, temperature, last_temperature, seed, history,
-):  # fmt: skip
-    """Adam on the binary cross entropy of a noisy-or union of soft boxes; bounds change in place.
+def descend(
+    X: Floats32, weight: Floats, positives: Ints, negatives: Ints, lower: Floats32, upper: Floats32,
+    n_steps: int, batch_size: int, least_positive_share: float, learning_rate: float,
+    last_learning_rate: float, temperature: float, last_temperature: float, seed: int, history: Floats,
+) -> float:  # fmt: skip
+    """Adam on the binary cross entropy of a noisy-or union of soft boxes; bounds, row-major, change in place.
 
     Positives weigh 2 - F and negatives F, where F is the running F1 of the crisp boxes: near a
     solution, that makes the loss follow F1. A batch holds at least ``least_positive_share`` positives;
@@ -278,8 +284,10 @@ def descend(  # type: ignore[no-untyped-def]
     repeated, pull = np.empty(n_boxes * d, np.float32), np.empty(n_boxes * d, np.float32)
     # All boxes laid end to end, as one.
     as_one = (part.reshape(*part.shape[:-2], 1, n_boxes * d) for part in (lower, upper, tails, gradient))
-    return _descend(
+    f1: float = _descend(
         X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,
-        learning_rate, last_learning_rate, temperature, last_temperature, np.array([seed], np.uint64), history,
-        gradient, mean, square, tails, np.zeros(n_boxes), np.zeros(n_boxes), together, repeated, pull, *as_one,
+        learning_rate, last_learning_rate, temperature, last_temperature, np.array([seed], np.uint64),
+        history, gradient, mean, square, tails, np.zeros(n_boxes), np.zeros(n_boxes), together,
+        repeated, pull, *as_one,
     )  # fmt: skip
+    return f1
