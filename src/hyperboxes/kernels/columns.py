@@ -162,7 +162,8 @@ def encode(X: Floats, edges: tuple[Floats, ...]) -> NDArray[np.uint8]:
 
 def bin_weights(codes: NDArray[np.uint8], weight: Floats) -> Floats:
     """Sum the weight in each bin of each feature; the last column is that of missing values."""
-    return np.array(run(lambda column: np.bincount(column, weight, MISSING + 1), codes), dtype=np.float64)
+    found = run(lambda column: np.bincount(column, weight, MISSING + 1), codes, cells=codes.size)
+    return np.array(found, dtype=np.float64)
 
 
 def look_up(codes: NDArray[np.uint8], values: NDArray[np.float32]) -> NDArray[np.float32]:
