@@ -1,12 +1,14 @@
 """Kernels over columns: equal to the plain formula, whatever the layout of the table and the threads."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import numbers
 
-from hyperboxes.kernels import blocks, columns
+from hyperboxes.kernels import _threads, blocks, columns
 from hyperboxes.kernels.crisp import MISSING
 
 LAYOUTS = {
@@ -117,3 +119,14 @@ def test_one_thread_and_two_give_the_same_bytes(monkeypatch):
         monkeypatch.setenv("OMP_NUM_THREADS", threads)
         found.append(np.array(columns.moments(X, weight, np.ones(3), *columns.extents(X))).tobytes())
     assert found[0] == found[1]
+
+
+def test_few_cells_are_read_without_threads(monkeypatch):
+    monkeypatch.setattr(_threads, "n_threads", lambda: 2)
+    here = threading.get_ident()
+
+    def threads(cells):
+        return set(_threads.run(lambda _: threading.get_ident(), range(4), cells=cells))
+
+    assert threads(10) == {here}
+    assert here not in threads(_threads.SERIAL_CELLS)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numba
+import numpy as np
 import pytest
 
 from hyperboxes.kernels import _compile
@@ -43,6 +45,22 @@ def test_the_first_process_says_that_it_compiles_and_the_next_finds_it_done(tmp_
     assert first.count(SAID) == 1
     assert "kept for next time" in first
     assert SAID not in again
+
+
+def first_cells(X):
+    """Sum over views of rows, each of which numba counts unless told not to."""
+    total = 0.0
+    for i in range(len(X)):
+        total += X[i][0]
+    return total
+
+
+def test_a_bare_function_counts_no_references():
+    compiled = numba.njit(**_compile.BARE)(first_cells)
+    assert compiled(np.ones((3, 2))) == 3
+    (code,) = compiled.inspect_llvm().values()
+    assert "NRT_incref" not in code
+    assert "NRT_decref" not in code
 
 
 class Compilation:

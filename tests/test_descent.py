@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from hyperboxes.kernels import descent
 from hyperboxes.kernels.descent import (
     FACES_PER_LOG,
     FAR,
@@ -58,7 +59,7 @@ def test_the_gradient_of_the_log_membership_is_its_finite_difference():
         tails, found = np.zeros((2, 2, 4), np.float32), np.full((2, 2, 4), 0.5, np.float32)
         arrays = single(x, [lower, lower], [upper, upper])
         log_membership(*arrays, 1, np.float32(3), tails)
-        add_gradient(*arrays, 1, np.float32(2), tails, found)
+        add_gradient(*arrays, 1, np.full(4, 2, np.float32), tails, found)
         assert (found[:, 0] == 0.5).all()
         for side in range(2):
             for j in range(4):
@@ -67,6 +68,14 @@ def test_the_gradient_of_the_log_membership_is_its_finite_difference():
                 up = plain_log_membership(x, lower + step[0], upper + step[1], 3)
                 down = plain_log_membership(x, lower - step[0], upper - step[1], 3)
                 assert (found[side, 1, j] - 0.5) * 3 == pytest.approx(2 * (up - down) / 2e-5, abs=1e-3)
+
+
+def test_a_box_out_of_reach_changes_neither_loss_nor_slopes():
+    for positive in (True, False):
+        slopes, alone = np.ones(3), np.ones(2)
+        with_it = union_loss(np.array([-0.5, -np.inf, -3.0]), positive, slopes)
+        assert with_it == union_loss(np.array([-0.5, -3.0]), positive, alone)
+        np.testing.assert_array_equal(slopes, [alone[0], 0, alone[1]])
 
 
 def plain_loss(log_h, positive):
@@ -134,7 +143,7 @@ def test_values_and_gradients_are_those_of_torch():
             loss = union_loss(values, positive, slopes)
             assert loss == pytest.approx(expected.item(), rel=1e-4, abs=1e-5)
             for k in range(2):
-                add_gradient(*arrays, k, np.float32(slopes[k] * 2), tails, found)
+                add_gradient(*arrays, k, np.full(4, slopes[k] * 2, np.float32), tails, found)
             for side in range(2):
                 np.testing.assert_allclose(found[side], bounds[side].grad.numpy(), rtol=2e-4, atol=2e-4)
 
@@ -202,6 +211,15 @@ def test_the_same_seed_gives_the_same_boxes_and_another_one_others():
     for one, same in zip(first[:3], again[:3], strict=True):
         np.testing.assert_array_equal(one, same)
     assert (first[0] != other[0]).any()
+
+
+@pytest.mark.parametrize("batch_size", [64, 10_000])
+def test_boxes_computed_together_and_one_by_one_are_the_same_to_the_last_bit(batch_size, monkeypatch):
+    Z, positive = toy()
+    together = run(Z, positive, batch_size=batch_size)
+    monkeypatch.setattr(descent, "FEW_FACES", 0)
+    for one, other in zip(together, run(Z, positive, batch_size=batch_size), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_scaled_weights_give_the_same_boxes_up_to_rounding():

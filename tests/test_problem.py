@@ -170,6 +170,7 @@ def test_blurred_copies_share_the_weight_of_their_row_and_leave_categories_alone
         assert (copy[0] != view.features.codes[0]).mean() > 0.3
         np.testing.assert_array_equal(copy == MISSING, view.features.codes == MISSING)
     assert len(view.sharp().task.rows) == n
+    assert view.sharp().task is view.sharp().sharp().task  # binned once
 
 
 def test_a_sharpened_problem_holds_the_same_rows_in_its_boxes():

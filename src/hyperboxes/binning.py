@@ -86,7 +86,7 @@ class Binning:
             at = cuts(j, known, values)
             return values[at], values[at + 1], bool(len(values)) and bool((values == np.rint(values)).all())
 
-        below, above, integer = zip(*run(cut, range(X.shape[1])), strict=True)
+        below, above, integer = zip(*run(cut, range(X.shape[1]), cells=X.size), strict=True)
         return cls(below, above, np.array(integer, dtype=bool))
 
     def data_bounds(

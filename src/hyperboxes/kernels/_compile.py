@@ -18,22 +18,33 @@ from numba.core import event
 
 #: Dividing by zero gives what IEEE 754 says rather than an error, whose tests keep loops from vectorising.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+#: For functions that make no arrays: references to those they are given are not counted. Each view of a row
+#: and each call would count, by an atomic step that takes longer than a sum over a few features.
+BARE: dict[str, Any] = {**OPTIONS, "_nrt": False}
 
 #: For functions that only kernels call. They have no file of their own: numba links what it finds on disk,
 #: and two processes that compile for the first time side by side could leave files that do not fit.
 inner = numba.njit(**OPTIONS)
 
 
-def kernel(function: Callable[..., Any], signature: Any = None) -> Any:
+bare_inner = numba.njit(**BARE)
+
+
+def kernel(function: Callable[..., Any], signature: Any = None, options: dict[str, Any] = OPTIONS) -> Any:
     """Compile a function that Python calls, once for all processes if there is a place to keep it.
 
     With a signature, at once and for those types alone; else when and for what it is called with.
     """
     try:
-        return numba.njit(signature, cache=True, **OPTIONS)(function)
+        return numba.njit(signature, cache=True, **options)(function)
     except RuntimeError:  # no folder that may be written to
         _notice.kept = False
-        return numba.njit(signature, **OPTIONS)(function)
+        return numba.njit(signature, **options)(function)
+
+
+def bare_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls and that makes no arrays."""
+    return kernel(function, options=BARE)
 
 
 class CompileNotice(event.Listener):

@@ -9,6 +9,8 @@ from typing import TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+#: Cells of a table below which starting threads takes longer than reading them.
+SERIAL_CELLS = 50_000
 
 
 def n_threads() -> int:
@@ -25,17 +27,22 @@ def n_threads() -> int:
 
 
 def run(
-    function: Callable[[Task], Result], tasks: Iterable[Task], progress: str | None = None
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    progress: str | None = None,
+    *,
+    cells: int = SERIAL_CELLS,
 ) -> list[Result]:
     """Apply a function to independent tasks, results in the order of the tasks.
 
-    With ``progress``, show a bar of that name.
+    With ``progress``, show a bar of that name. ``cells`` is how many cells of a table the tasks read in all,
+    where that is about all they do.
 
     Plain threads rather than numba's own: kernels are compiled once without a parallel back end,
     start in less time, and may be called from any number of threads and after a fork.
     """
     tasks = list(tasks)
-    workers = min(n_threads(), len(tasks))
+    workers = min(n_threads(), len(tasks)) if cells >= SERIAL_CELLS else 1
     if workers <= 1:
         return list(_shown(map(function, tasks), len(tasks), progress))
     with ThreadPoolExecutor(workers) as pool:

@@ -6,11 +6,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ._compile import inner, kernel
+from ._compile import BARE, bare_inner, bare_kernel
 from .random import draw_float
 
 
-@numba.njit(nogil=True, fastmath={"reassoc", "contract"})
+@numba.njit(fastmath={"reassoc", "contract"}, **BARE)
 def _squared_distance(X, i, centres, c):  # type: ignore[no-untyped-def]
     """Give the squared distance of row i from centre c; in any order of summing, so that it vectorises."""
     s = 0.0
@@ -19,7 +19,7 @@ def _squared_distance(X, i, centres, c):  # type: ignore[no-untyped-def]
     return s
 
 
-@inner
+@bare_inner
 def _seed_centres(X, weight, centres, distance, chance, state):  # type: ignore[no-untyped-def]
     """k-means++ (Arthur & Vassilvitskii 2007): each centre drawn by weight times squared distance.
 
@@ -48,7 +48,7 @@ def _seed_centres(X, weight, centres, distance, chance, state):  # type: ignore[
     return len(centres)
 
 
-@kernel
+@bare_kernel
 def _assign(X, weight, centres, sums, mass, distance, chance, state, labels, max_iter):  # type: ignore[no-untyped-def]
     n_clusters = _seed_centres(X, weight, centres, distance, chance, state)
     for _ in range(max_iter):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._compile import inner, kernel
+from ._compile import bare_inner, bare_kernel
 from ._threads import run
 from .blocks import over_blocks, row_blocks
 from .crisp import MISSING
@@ -27,7 +27,7 @@ class Moments(NamedTuple):
     squares: Floats
 
 
-@kernel
+@bare_kernel
 def _moments(cells, weight, unit, lowest, highest, mass, mean, squares):  # type: ignore[no-untyped-def]
     n, d = cells.shape
     for i in range(n):
@@ -45,7 +45,7 @@ def _moments(cells, weight, unit, lowest, highest, mass, mean, squares):  # type
             squares[j] += weight[i] * apart * apart if apart == apart else 0.0
 
 
-@inner
+@bare_inner
 def _count_below(x, edges, begin, end):  # type: ignore[no-untyped-def]
     """Count the edges below x in the sorted ``edges[begin:end]``, in steps that do not depend on x."""
     at, length = begin, end - begin
@@ -56,14 +56,14 @@ def _count_below(x, edges, begin, end):  # type: ignore[no-untyped-def]
     return at - begin
 
 
-@inner
+@bare_inner
 def _bucket(x, origin, inverse):  # type: ignore[no-untyped-def]
     """Give one of N_BUCKETS even stretches of the line; never a lower one for a larger x."""
     place = (x * 0.5 - origin) * inverse
     return np.int64(min(place, N_BUCKETS - 1.0)) if place > 0 else 0
 
 
-@kernel
+@bare_kernel
 def _fill_guide(edges, start, origin, inverse, guide):  # type: ignore[no-untyped-def]
     """Note for each feature and bucket where its edges begin; those of lower buckets are below all in it."""
     for j in range(len(origin)):
@@ -74,7 +74,7 @@ def _fill_guide(edges, start, origin, inverse, guide):  # type: ignore[no-untype
             guide[j, b] = at
 
 
-@kernel
+@bare_kernel
 def _encode(cells, edges, start, origin, inverse, guide, first_row, out):  # type: ignore[no-untyped-def]
     n, d = cells.shape
     for begin in range(0, n, TILE_ROWS):
@@ -162,7 +162,8 @@ def encode(X: Floats, edges: tuple[Floats, ...]) -> NDArray[np.uint8]:
 
 def bin_weights(codes: NDArray[np.uint8], weight: Floats) -> Floats:
     """Sum the weight in each bin of each feature; the last column is that of missing values."""
-    return np.array(run(lambda column: np.bincount(column, weight, MISSING + 1), codes), dtype=np.float64)
+    found = run(lambda column: np.bincount(column, weight, MISSING + 1), codes, cells=codes.size)
+    return np.array(found, dtype=np.float64)
 
 
 def look_up(codes: NDArray[np.uint8], values: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from ._compile import inner, kernel
+from ._compile import bare_inner, inner, kernel
 from ._threads import n_threads, run
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _lines(X, used):  # type: ignore[no-untyped-def]
     return lines[:found]
 
 
-@inner
+@bare_inner
 def _fill(X, begin, used, lines, buffer):  # type: ignore[no-untyped-def]
     """Copy a block's used features into the feature-major buffer; return its number of rows."""
     rows = min(BLOCK_ROWS, len(X) - begin)
@@ -136,7 +136,7 @@ def _fill(X, begin, used, lines, buffer):  # type: ignore[no-untyped-def]
     return rows
 
 
-@inner
+@bare_inner
 def _is_admitted(value, table, n_categories, flags):  # type: ignore[no-untyped-def]
     """Look a position up in a set of categories; one between two categories is unknown."""
     if not 0 <= value < n_categories:
@@ -145,7 +145,7 @@ def _is_admitted(value, table, n_categories, flags):  # type: ignore[no-untyped-
     return flags[table + position] if position == value else np.uint8(0)
 
 
-@inner
+@bare_inner
 def _test_box(buffer, first, last, slot, lower, upper, table, n_categories, flags, mask):  # type: ignore[no-untyped-def]
     """Clear the mask where a row of the block violates one of the conditions first:last.
 
@@ -170,7 +170,7 @@ def _test_box(buffer, first, last, slot, lower, upper, table, n_categories, flag
                 return
 
 
-@inner
+@bare_inner
 def _first_in_block(buffer, start, slot, lower, upper, table, n_categories, flags, mask, todo, first):  # type: ignore[no-untyped-def]
     """Find the first box that contains each row of the block, -1 where there is none."""
     todo[:] = 1
@@ -214,7 +214,7 @@ def _contains(X, used, start, slot, lower, upper, table, n_categories, flags, in
                 out[begin + r, k] = mask[r] != 0
 
 
-@inner
+@bare_inner
 def _nearest_of(buffer, r, start, slot, lower, upper, table, n_categories, flags, inverse_scale):  # type: ignore[no-untyped-def]
     """Find the first box with the smallest largest violation for a row that none contains."""
     best, nearest = np.inf, -1

@@ -18,16 +18,22 @@ raises J is found whenever there is one. Each proposal is then judged by J itsel
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ._compile import inner, kernel
+from ._compile import bare_inner, bare_kernel
 from .random import draw
+
+Codes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 MISSING = 255
 #: Gains of the objective below this are rounding errors of summed weights.
 SMALLEST_GAIN = 1e-10
 
 
-@inner
+@bare_inner
 def _count_violations(columns, first, last, violations, cover):  # type: ignore[no-untyped-def]
     """Count for every box and row the violated features, and for every row the boxes that hold it."""
     n = columns.shape[1]
@@ -46,7 +52,7 @@ def _count_violations(columns, first, last, violations, cover):  # type: ignore[
             cover[i] += np.int16(counts[i] == 0)
 
 
-@inner
+@bare_inner
 def _price_of(low, high, n_bins, categorical):  # type: ignore[no-untyped-def]
     """Count the conditions of one feature."""
     if low == 0 and high == MISSING:
@@ -56,17 +62,19 @@ def _price_of(low, high, n_bins, categorical):  # type: ignore[no-untyped-def]
     return int(low > 0) + int(high < n_bins - 1)
 
 
-@inner
-def _count_conditions(first, last, n_bins, categorical):  # type: ignore[no-untyped-def]
-    """Count the conditions of each box."""
-    out = np.zeros(len(first), np.int64)
+@bare_inner
+def _count_conditions(first, last, n_bins, categorical, conditions):  # type: ignore[no-untyped-def]
+    """Count the conditions of each box, and give their sum."""
+    total = 0
     for k in range(len(first)):
+        conditions[k] = 0
         for j in range(len(n_bins)):
-            out[k] += _price_of(first[k, j], last[k, j], n_bins[j], categorical[j])
-    return out
+            conditions[k] += _price_of(first[k, j], last[k, j], n_bins[j], categorical[j])
+        total += conditions[k]
+    return total
 
 
-@inner
+@bare_inner
 def _covered_weight(cover, positive, weight):  # type: ignore[no-untyped-def]
     true, false = 0.0, 0.0
     for i in range(len(cover)):
@@ -78,43 +86,65 @@ def _covered_weight(cover, positive, weight):  # type: ignore[no-untyped-def]
     return true, false
 
 
-@inner
+@bare_inner
+def _total_weight(positive, weight):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(len(positive)):
+        if positive[i]:
+            total += weight[i]
+    return total
+
+
+@bare_inner
 def _value(true, false, total, price):  # type: ignore[no-untyped-def]
     """Give the objective J."""
     return 2 * true / (true + false + total) - price / (2 * total)
 
 
-@kernel
+def count_conditions(first: Ints, last: Ints, n_bins: Ints, categorical: Bools) -> Ints:
+    """Count the conditions of each box."""
+    closed = (first > 0).astype(np.int64) + (last < n_bins - 1)
+    asked = np.where((first == 0) & (last == MISSING), 0, np.where(categorical, 1, closed))
+    return np.asarray(asked.sum(axis=1), dtype=np.int64)
+
+
+@bare_kernel
 def count_violations(columns, first, last, violations, cover):  # type: ignore[no-untyped-def]
     """Count for every box and row the violated features, and for every row the boxes that hold it."""
     _count_violations(columns, first, last, violations, cover)
 
 
-@kernel
-def count_conditions(first, last, n_bins, categorical):  # type: ignore[no-untyped-def]
-    """Count the conditions of each box."""
-    return _count_conditions(first, last, n_bins, categorical)
-
-
-@kernel
-def objective(columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price):  # type: ignore[no-untyped-def]
-    """Give the objective of a union of boxes, and its plain F1."""
-    n = columns.shape[1]
-    violations = np.zeros((len(first), n), np.int16)
-    cover = np.zeros(n, np.int16)
+@bare_kernel
+def _objective(  # type: ignore[no-untyped-def]
+    columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price,
+    conditions, violations, cover,
+):  # fmt: skip
     _count_violations(columns, first, last, violations, cover)
     true, false = _covered_weight(cover, positive, weight)
-    total = 0.0
-    for i in range(n):
-        if positive[i]:
-            total += weight[i]
-    price = condition_price * _count_conditions(first, last, n_bins, categorical).sum() + box_price * len(
-        first
-    )
+    total = _total_weight(positive, weight)
+    n_conditions = _count_conditions(first, last, n_bins, categorical, conditions)
+    price = condition_price * n_conditions + box_price * len(first)
     return _value(true, false, total, price), _value(true, false, total, 0.0)
 
 
-@inner
+def objective(
+    columns: Codes, positive: Bools, weight: Floats, n_bins: Ints, categorical: Bools, first: Ints,
+    last: Ints, condition_price: float, box_price: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Give the objective of a union of boxes, and its plain F1."""
+    penalised, plain = _objective(
+        columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price,
+        *_room(len(first), columns.shape[1]),
+    )  # fmt: skip
+    return penalised, plain
+
+
+def _room(n_boxes: int, n: int) -> tuple[Ints, NDArray[np.int16], NDArray[np.int16]]:
+    """Make room for conditions, violations and cover: arrays made in a kernel take long to compile."""
+    return np.empty(n_boxes, np.int64), np.empty((n_boxes, n), np.int16), np.empty(n, np.int16)
+
+
+@bare_inner
 def _histogram(rows, first, last, violations, cover, positive, weight, gain, loss):  # type: ignore[no-untyped-def]
     """Sum, by feature and bin, the rows that only this box could decide.
 
@@ -139,7 +169,7 @@ def _histogram(rows, first, last, violations, cover, positive, weight, gain, los
                     break
 
 
-@inner
+@bare_inner
 def _best_interval(  # type: ignore[no-untyped-def]
     gain, loss, n_bins, needed, price, size, categorical, may_low, may_high, required, allowance
 ):
@@ -196,7 +226,7 @@ def _best_interval(  # type: ignore[no-untyped-def]
     return best, low, high, best_gain, best_loss
 
 
-@inner
+@bare_inner
 def _centre_in_gap(gain, loss, n_bins, low, high):  # type: ignore[no-untyped-def]
     """Move each closed side to the middle of the empty bins around it."""
     if low > 0:
@@ -216,7 +246,7 @@ def _centre_in_gap(gain, loss, n_bins, low, high):  # type: ignore[no-untyped-de
     return low, high
 
 
-@inner
+@bare_inner
 def _move(  # type: ignore[no-untyped-def]
     rows, column, feature, low, high, first, last, violations, cover, positive, weight, gain, loss
 ):
@@ -270,33 +300,19 @@ def _move(  # type: ignore[no-untyped-def]
     return true, false
 
 
-@kernel
-def polish(  # type: ignore[no-untyped-def]
+@bare_kernel
+def _polish(  # type: ignore[no-untyped-def]
     rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
-    condition_price, box_price, first, last, max_sweeps, max_moves, seed,
+    condition_price, box_price, first, last, max_sweeps, max_moves, state,
+    conditions, violations, cover, gain, loss, order, settled,
 ):  # fmt: skip
-    """Move one feature of one box at a time to its best interval until no move raises the objective.
-
-    Changes ``first`` and ``last`` in place; returns the penalised F1. A box over its allowance of
-    conditions, or that lacks a required one, is brought in line first, at the least loss.
-    """
-    n, d = rows.shape
+    d = rows.shape[1]
     n_boxes = len(first)
-    violations = np.zeros((n_boxes, n), np.int16)
-    cover = np.zeros(n, np.int16)
-    gain = np.zeros((d, MISSING + 1))
-    loss = np.zeros((d, MISSING + 1))
-    total = 0.0
-    for i in range(n):
-        if positive[i]:
-            total += weight[i]
-    state = np.array([np.uint64(seed)], np.uint64)
-    order = np.arange(n_boxes)
-    conditions = _count_conditions(first, last, n_bins, categorical)
+    total = _total_weight(positive, weight)
+    n_conditions = _count_conditions(first, last, n_bins, categorical, conditions)
     _count_violations(columns, first, last, violations, cover)
     condition_unit = condition_price / (2 * total)
     n_moves = 0
-    settled = np.full(n_boxes, -1)  # how many moves there had been when a box last had none to make
     for _ in range(max_sweeps):
         true, false = _covered_weight(cover, positive, weight)
         for r in range(n_boxes - 1, 0, -1):
@@ -308,14 +324,17 @@ def polish(  # type: ignore[no-untyped-def]
                 continue
             _histogram(rows, first[k], last[k], violations[k], cover, positive, weight, gain, loss)
             # Rows that only this box holds: inside it, so every feature's interval sums to them.
-            own_true = gain[0, first[k, 0] : last[k, 0] + 1].sum()
-            own_false = loss[0, first[k, 0] : last[k, 0] + 1].sum()
+            own_true, own_false = 0.0, 0.0
+            for b in range(first[k, 0], last[k, 0] + 1):
+                own_true += gain[0, b]
+                own_false += loss[0, b]
             for _ in range(max_moves):
-                price = condition_price * conditions.sum() + box_price * n_boxes
+                price = condition_price * n_conditions + box_price * n_boxes
                 value = _value(true, false, total, price)
                 f1 = _value(true, false, total, 0.0)
                 size = true - own_true + false - own_false + total
-                best, feature, low, high = SMALLEST_GAIN, -1, 0, MISSING
+                # Literals would have the functions that take them compiled twice.
+                best, feature, low, high = SMALLEST_GAIN, np.int64(-1), np.int64(0), np.int64(MISSING)
                 forced = False
                 over = conditions[k] > max_conditions
                 for j in range(d):
@@ -343,65 +362,76 @@ def polish(  # type: ignore[no-untyped-def]
                         - value
                     )  # fmt: skip
                     if (must and not forced) or ((must or not forced) and change > best):
-                        best, feature, low, high = change, j, a, b
+                        best, feature, low, high = change, j, a, b  # type: ignore[assignment]
                         forced = forced or must
                 if feature < 0:
                     settled[k] = n_moves
                     break
                 if high != MISSING and not categorical[feature]:
                     low, high = _centre_in_gap(gain[feature], loss[feature], n_bins[feature], low, high)
-                conditions[k] -= _price_of(
-                    first[k, feature], last[k, feature], n_bins[feature], categorical[feature]
-                )
+                fewer = _price_of(first[k, feature], last[k, feature], n_bins[feature], categorical[feature])
                 more_true, more_false = _move(
                     rows, columns[feature], feature, low, high, first[k], last[k], violations[k], cover,
                     positive, weight, gain, loss,
                 )  # fmt: skip
-                conditions[k] += _price_of(low, high, n_bins[feature], categorical[feature])
+                more = _price_of(low, high, n_bins[feature], categorical[feature]) - fewer
+                conditions[k] += more
+                n_conditions += more
                 true, own_true = true + more_true, own_true + more_true
                 false, own_false = false + more_false, own_false + more_false
                 n_moves += 1
         if n_moves == earlier_moves:
             break
     true, false = _covered_weight(cover, positive, weight)
-    return _value(true, false, total, condition_price * conditions.sum() + box_price * n_boxes)
+    return _value(true, false, total, condition_price * n_conditions + box_price * n_boxes)
 
 
-@inner
-def _list_rows(inside):  # type: ignore[no-untyped-def]
+def polish(
+    rows: Codes, columns: Codes, positive: Bools, weight: Floats, n_bins: Ints, categorical: Bools,
+    may_low: Bools, may_high: Bools, required: Bools, max_conditions: int, condition_price: float,
+    box_price: float, first: Ints, last: Ints, max_sweeps: int, max_moves: int, seed: int,
+) -> float:  # fmt: skip
+    """Move one feature of one box at a time to its best interval until no move raises the objective.
+
+    Changes ``first`` and ``last`` in place; returns the penalised F1. A box over its allowance of
+    conditions, or that lacks a required one, is brought in line first, at the least loss.
+    """
+    (n, d), n_boxes = rows.shape, len(first)
+    gain, loss = np.empty((d, MISSING + 1)), np.empty((d, MISSING + 1))
+    settled = np.full(n_boxes, -1)  # how many moves there had been when a box last had none to make
+    value: float = _polish(
+        rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
+        condition_price, box_price, first, last, max_sweeps, max_moves, np.array([seed], np.uint64),
+        *_room(n_boxes, n), gain, loss, np.arange(n_boxes), settled,
+    )  # fmt: skip
+    return value
+
+
+@bare_inner
+def _list_rows(inside, start, held):  # type: ignore[no-untyped-def]
     """List the rows of each box: box k holds ``held[start[k] : start[k + 1]]``."""
     n_boxes, n = inside.shape
-    start = np.zeros(n_boxes + 1, np.int64)
+    r = 0
     for k in range(n_boxes):
-        start[k + 1] = start[k] + inside[k].sum()
-    held = np.empty(start[n_boxes], np.int32)
-    for k in range(n_boxes):
-        r = start[k]
+        start[k] = r
         for i in range(n):
             if inside[k, i]:
                 held[r] = i
                 r += 1
-    return start, held
+    start[n_boxes] = r
 
 
-@kernel
-def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: ignore[no-untyped-def]
-    """Choose at most ``max_boxes`` boxes greedily by the objective, then swap while that helps.
-
-    ``inside`` has shape (n_boxes, n); ``price`` is what each box costs. A swap takes out the box that
-    is missed least and puts in the best one.
-    """
-    n_boxes, n = inside.shape
-    chosen = np.zeros(n_boxes, np.bool_)
-    cover = np.zeros(n, np.int16)
-    start, held = _list_rows(inside)
-    total, true, false, paid = 0.0, 0.0, 0.0, 0.0
-    for i in range(n):
-        if positive[i]:
-            total += weight[i]
+@bare_kernel
+def _select(  # type: ignore[no-untyped-def]
+    inside, positive, weight, price, max_boxes, max_swaps, chosen, cover, start, held
+):
+    _list_rows(inside, start, held)
+    n_boxes, n_chosen = len(chosen), 0
+    true, false, paid = 0.0, 0.0, 0.0
+    total = _total_weight(positive, weight)
     for step in range(max_boxes + max_swaps):
         taken = -1
-        if chosen.sum() >= max_boxes or step >= max_boxes:
+        if n_chosen >= max_boxes or step >= max_boxes:
             best = -np.inf
             for k in range(n_boxes):
                 if chosen[k]:
@@ -418,6 +448,7 @@ def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: igno
             if taken < 0:
                 break
             chosen[taken] = False
+            n_chosen -= 1
             paid -= price[taken]
             for i in held[start[taken] : start[taken + 1]]:
                 cover[i] -= 1
@@ -442,6 +473,7 @@ def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: igno
                 best, put = value, k
         if put >= 0:
             chosen[put] = True
+            n_chosen += 1
             paid += price[put]
             for i in held[start[put] : start[put + 1]]:
                 if cover[i] == 0:
@@ -452,29 +484,37 @@ def select(inside, positive, weight, price, max_boxes, max_swaps):  # type: igno
                 cover[i] += 1
         if put == taken:
             break
+
+
+def select(
+    inside: Bools, positive: Bools, weight: Floats, price: Floats, max_boxes: int, max_swaps: int
+) -> Bools:
+    """Choose at most ``max_boxes`` boxes greedily by the objective, then swap while that helps.
+
+    ``inside`` has shape (n_boxes, n); ``price`` is what each box costs. A swap takes out the box that
+    is missed least and puts in the best one.
+    """
+    n_boxes, n = inside.shape
+    chosen, cover = np.zeros(n_boxes, np.bool_), np.zeros(n, np.int16)
+    start, held = np.empty(n_boxes + 1, np.int64), np.empty(np.count_nonzero(inside), np.int32)
+    _select(inside, positive, weight, price, max_boxes, max_swaps, chosen, cover, start, held)
     return chosen
 
 
-@kernel
-def worth_of_boxes(columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price):  # type: ignore[no-untyped-def]
-    """Give what the objective would lose without each box."""
-    n = columns.shape[1]
-    n_boxes = len(first)
-    violations = np.zeros((n_boxes, n), np.int16)
-    cover = np.zeros(n, np.int16)
+@bare_kernel
+def _worth(  # type: ignore[no-untyped-def]
+    columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price,
+    conditions, violations, cover, worth,
+):  # fmt: skip
     _count_violations(columns, first, last, violations, cover)
     true, false = _covered_weight(cover, positive, weight)
-    total = 0.0
-    for i in range(n):
-        if positive[i]:
-            total += weight[i]
-    conditions = _count_conditions(first, last, n_bins, categorical)
-    price = condition_price * conditions.sum() + box_price * n_boxes
+    total = _total_weight(positive, weight)
+    n_conditions = _count_conditions(first, last, n_bins, categorical, conditions)
+    price = condition_price * n_conditions + box_price * len(first)
     value = _value(true, false, total, price)
-    worth = np.empty(n_boxes)
-    for k in range(n_boxes):
+    for k in range(len(first)):
         less_true, less_false = 0.0, 0.0
-        for i in range(n):
+        for i in range(len(cover)):
             if violations[k, i] == 0 and cover[i] == 1:
                 if positive[i]:
                     less_true += weight[i]
@@ -482,4 +522,16 @@ def worth_of_boxes(columns, positive, weight, n_bins, categorical, first, last, 
                     less_false += weight[i]
         saved = condition_price * conditions[k] + box_price
         worth[k] = value - _value(true - less_true, false - less_false, total, price - saved)
+
+
+def worth_of_boxes(
+    columns: Codes, positive: Bools, weight: Floats, n_bins: Ints, categorical: Bools, first: Ints,
+    last: Ints, condition_price: float, box_price: float,
+) -> Floats:  # fmt: skip
+    """Give what the objective would lose without each box."""
+    worth = np.empty(len(first))
+    _worth(
+        columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price,
+        *_room(len(first), columns.shape[1]), worth,
+    )  # fmt: skip
     return worth

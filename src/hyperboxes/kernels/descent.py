@@ -11,10 +11,14 @@ import math
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from ._compile import inner, kernel
+from ._compile import BARE, bare_inner, bare_kernel
 from .random import draw
 
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+Ints = NDArray[np.int64]
 #: Gradients below this share of the largest possible one move nothing at the learning rates used.
 NEGLIGIBLE = 1e-4
 #: A box whose log membership is this far below another's has a negligible share in the union.
@@ -27,11 +31,13 @@ SMALLEST_F1 = 0.1
 FACES_PER_LOG = 64
 #: Below this exponent an exponential is taken to be zero.
 LEAST_EXPONENT = np.float32(-60)
+#: Faces of all boxes up to which they are computed together, far ones too: few at a time do not vectorise.
+FEW_FACES = 640
 #: Reassociation and contraction let the loops over features vectorise; NaN and infinity cannot occur.
 FAST = {"reassoc", "contract", "nsz", "nnan", "ninf"}
 
 
-@numba.njit(nogil=True, inline="always", error_model="numpy")
+@numba.njit(inline="always", **BARE)
 def _exp(x):  # type: ignore[no-untyped-def]
     """Exponential of x <= 0 in single precision, in operations that vectorise.
 
@@ -52,7 +58,7 @@ def _exp(x):  # type: ignore[no-untyped-def]
     return p * np.int32(power).view(np.float32) if x > LEAST_EXPONENT else np.float32(0)
 
 
-@numba.njit(nogil=True, fastmath=FAST, error_model="numpy")
+@numba.njit(fastmath=FAST, **BARE)
 def violation(x, lower, upper, k):  # type: ignore[no-untyped-def]
     """Give minus the sum of the lengths by which a row violates box k; 0 inside.
 
@@ -65,15 +71,18 @@ def violation(x, lower, upper, k):  # type: ignore[no-untyped-def]
 
 
 # Not reassociated: the rounding inside _exp is the point of it.
-@numba.njit(nogil=True, fastmath={"contract", "nsz"}, error_model="numpy")
+@numba.njit(fastmath={"contract", "nsz"}, **BARE)
 def _tails(x, lower, upper, k, scale, tails):  # type: ignore[no-untyped-def]
-    """Write exp(-|distance| * scale) of each face of box k; the first index of ``tails`` is the side."""
+    """Write exp(-|distance| * scale) of each face of box k; the first index of ``tails`` is the side.
+
+    All boxes laid end to end are one box too, if the row is repeated as often.
+    """
     for j in range(len(x)):
         tails[0, k, j] = _exp(-abs(x[j] - lower[k, j]) * scale)
         tails[1, k, j] = _exp(-abs(upper[k, j] - x[j]) * scale)
 
 
-@numba.njit(nogil=True, fastmath=FAST, error_model="numpy")
+@numba.njit(fastmath=FAST, **BARE)
 def _log_of_factors(tails, k):  # type: ignore[no-untyped-def]
     """Give the sum of log(1 + tail) over the faces of box k, with few logarithms."""
     total = 0.0
@@ -86,20 +95,19 @@ def _log_of_factors(tails, k):  # type: ignore[no-untyped-def]
     return total
 
 
-@inner
+@bare_inner
 def log_membership(x, lower, upper, k, scale, tails):  # type: ignore[no-untyped-def]
     """Give the log membership in box k, the sum of log sigmoid(distance * scale) over its faces.
 
     log sigmoid(a) = min(a, 0) - log(1 + exp(-|a|)). ``tails`` keeps the exponentials for the gradient.
     """
     _tails(x, lower, upper, k, scale, tails)
-    value = violation(x, lower, upper, k) * scale - _log_of_factors(tails, k)
-    return min(value, NEARLY_ONE)
+    return min(violation(x, lower, upper, k) * scale - _log_of_factors(tails, k), NEARLY_ONE)
 
 
-@numba.njit(nogil=True, fastmath=FAST, error_model="numpy")
+@numba.njit(fastmath=FAST, **BARE)
 def add_gradient(x, lower, upper, k, g, tails, gradient):  # type: ignore[no-untyped-def]
-    """Add g times the gradient of the log membership in box k, in units of the scale.
+    """Add g, of each feature, times the gradient of the log membership in box k, in units of the scale.
 
     ``gradient`` has shape (2, n_boxes, n_features): by lower and by upper bounds. A face at scaled distance
     a contributes sigmoid(-a), from its tail.
@@ -107,30 +115,40 @@ def add_gradient(x, lower, upper, k, g, tails, gradient):  # type: ignore[no-unt
     one = np.float32(1)
     for j in range(len(x)):
         below, above = tails[0, k, j], tails[1, k, j]
-        gradient[0, k, j] -= g * (below if x[j] >= lower[k, j] else one) / (one + below)
-        gradient[1, k, j] += g * (above if x[j] <= upper[k, j] else one) / (one + above)
+        gradient[0, k, j] -= g[j] * (below if x[j] >= lower[k, j] else one) / (one + below)
+        gradient[1, k, j] += g[j] * (above if x[j] <= upper[k, j] else one) / (one + above)
 
 
-@inner
+@bare_inner
+def _repeat(x, n_times, out):  # type: ignore[no-untyped-def]
+    """Write a row several times, end to end."""
+    d = len(x)
+    for k in range(n_times):
+        for j in range(d):
+            out[k * d + j] = x[j]
+
+
+@bare_inner
 def log_outside(log_h):  # type: ignore[no-untyped-def]
     """Give log(1 - h) from log h < 0, accurate at both ends."""
     return math.log1p(-math.exp(log_h)) if log_h < -0.7 else math.log(-math.expm1(log_h))
 
 
-@inner
+@bare_inner
 def union_loss(log_h, positive, slopes):  # type: ignore[no-untyped-def]
     """Loss of one row under the noisy-or union; ``slopes`` takes its derivatives by the log memberships.
 
-    A positive that no box nearly holds has log p = logsumexp(log h), which does not vanish.
+    A positive that no box nearly holds has log p = logsumexp(log h), which does not vanish. A box of log
+    membership minus infinity adds nothing, and is passed over.
     """
     nearest, outside = -np.inf, 0.0
     for k in range(len(log_h)):
         nearest = max(nearest, log_h[k])
-        slopes[k] = log_outside(log_h[k])
+        slopes[k] = log_outside(log_h[k]) if log_h[k] > -np.inf else 0.0
         outside += slopes[k]
     if not positive:
         for k in range(len(log_h)):
-            slopes[k] = math.exp(log_h[k] - slopes[k])
+            slopes[k] = math.exp(log_h[k] - slopes[k]) if log_h[k] > -np.inf else 0.0
         return -outside
     if nearest < -FAR:
         total = 0.0
@@ -142,23 +160,18 @@ def union_loss(log_h, positive, slopes):  # type: ignore[no-untyped-def]
         return -nearest - math.log(total)
     inside = -math.expm1(outside)
     for k in range(len(log_h)):
-        slopes[k] = -math.exp(log_h[k] - slopes[k] + outside) / inside
+        slopes[k] = -math.exp(log_h[k] - slopes[k] + outside) / inside if log_h[k] > -np.inf else 0.0
     return -math.log(inside)
 
 
-@kernel
-def descend(  # type: ignore[no-untyped-def]
+@bare_kernel
+def _descend(  # type: ignore[no-untyped-def]
     X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,
-    learning_rate, last_learning_rate, temperature, last_temperature, seed, history,
+    learning_rate, last_learning_rate, temperature, last_temperature, state, history,
+    gradient, mean, square, tails, log_h, slopes, together, repeated, pull,
+    one_lower, one_upper, one_tails, one_gradient,
 ):  # fmt: skip
-    """Adam on the binary cross entropy of a noisy-or union of soft boxes; bounds change in place.
-
-    Positives weigh 2 - F and negatives F, where F is the running F1 of the crisp boxes: near a
-    solution, that makes the loss follow F1. A batch holds at least ``least_positive_share`` positives;
-    their weights undo the uneven draw. ``history`` takes (loss, F1, temperature) of evenly spaced steps.
-    """
     n_boxes, d = lower.shape
-    state = np.array([np.uint64(seed)], np.uint64)
     n_pos, n_neg = len(positives), len(negatives)
     full = n_pos + n_neg <= batch_size
     if full:
@@ -172,13 +185,8 @@ def descend(  # type: ignore[no-untyped-def]
         total_pos += weight[i]
     for i in negatives:
         total_neg += weight[i]
-    gradient = np.zeros((2, n_boxes, d), np.float32)
-    mean = np.zeros((2, n_boxes, d), np.float32)
-    square = np.zeros((2, n_boxes, d), np.float32)
-    tails = np.zeros((2, n_boxes, d), np.float32)
-    log_h = np.zeros(n_boxes)
-    slopes = np.zeros(n_boxes)
     running_f1 = 0.5
+    only = np.int64(0)  # of boxes laid end to end; a literal would have what takes it compiled twice
     for step in range(n_steps):
         progress = step / n_steps
         tau = temperature * (last_temperature / temperature) ** progress
@@ -213,20 +221,31 @@ def descend(  # type: ignore[no-untyped-def]
                     false += weight[i] * n_neg / draws_neg
             elif not positive and log_h[closest] < -FAR:
                 continue
+            if together:
+                _repeat(x, n_boxes, repeated)
+                _tails(repeated, one_lower, one_upper, only, scale, one_tails)
             # The violation bounds the log membership from above: most boxes are too far to look at faces.
-            log_h[closest] = log_membership(x, lower, upper, closest, scale, tails)
-            least = (log_h[closest] if positive else 0.0) - FAR
-            for k in range(n_boxes):
-                if k == closest:
-                    continue
-                if log_h[k] < least:
+            least = -FAR
+            for turn in range(n_boxes):
+                k = closest if turn == 0 else (turn if turn > closest else turn - 1)
+                if turn > 0 and log_h[k] < least:
                     log_h[k] = -np.inf
-                else:
-                    log_h[k] = log_membership(x, lower, upper, k, scale, tails)
+                    continue
+                if not together:
+                    _tails(x, lower, upper, k, scale, tails)
+                log_h[k] = min(log_h[k] - _log_of_factors(tails, k), NEARLY_ONE)
+                if turn == 0 and positive:
+                    least += log_h[k]
             loss += share * union_loss(log_h, positive, slopes)
             for k in range(n_boxes):
-                if abs(slopes[k]) > NEGLIGIBLE:
-                    add_gradient(x, lower, upper, k, np.float32(slopes[k] * share * scale), tails, gradient)
+                moves = abs(slopes[k]) > NEGLIGIBLE
+                g = np.float32(slopes[k] * share * scale) if moves else np.float32(0)
+                for j in range(d):
+                    pull[k * d + j] = g
+                if moves and not together:
+                    add_gradient(x, lower, upper, k, pull[k * d : k * d + d], tails, gradient)
+            if together:
+                add_gradient(repeated, one_lower, one_upper, only, pull, one_tails, one_gradient)
         running_f1 += 0.05 * (2 * true / max(true + false + total_pos, 1e-300) - running_f1)
         bias1 = 1 - 0.9 ** (step + 1)
         bias2 = 1 - 0.99 ** (step + 1)
@@ -246,3 +265,29 @@ def descend(  # type: ignore[no-untyped-def]
             history[slot, 1] = running_f1
             history[slot, 2] = tau
     return running_f1
+
+
+def descend(
+    X: Floats32, weight: Floats, positives: Ints, negatives: Ints, lower: Floats32, upper: Floats32,
+    n_steps: int, batch_size: int, least_positive_share: float, learning_rate: float,
+    last_learning_rate: float, temperature: float, last_temperature: float, seed: int, history: Floats,
+) -> float:  # fmt: skip
+    """Adam on the binary cross entropy of a noisy-or union of soft boxes; bounds, row-major, change in place.
+
+    Positives weigh 2 - F and negatives F, where F is the running F1 of the crisp boxes: near a
+    solution, that makes the loss follow F1. A batch holds at least ``least_positive_share`` positives;
+    their weights undo the uneven draw. ``history`` takes (loss, F1, temperature) of evenly spaced steps.
+    """
+    n_boxes, d = lower.shape
+    gradient, mean, square, tails = (np.zeros((2, n_boxes, d), np.float32) for _ in range(4))
+    together = 2 * n_boxes * d <= FEW_FACES
+    repeated, pull = np.empty(n_boxes * d, np.float32), np.empty(n_boxes * d, np.float32)
+    # All boxes laid end to end, as one.
+    as_one = (part.reshape(*part.shape[:-2], 1, n_boxes * d) for part in (lower, upper, tails, gradient))
+    f1: float = _descend(
+        X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,
+        learning_rate, last_learning_rate, temperature, last_temperature, np.array([seed], np.uint64),
+        history, gradient, mean, square, tails, np.zeros(n_boxes), np.zeros(n_boxes), together,
+        repeated, pull, *as_one,
+    )  # fmt: skip
+    return f1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._compile import inner
+from ._compile import bare_inner
 
 
-@inner
+@bare_inner
 def mix(x):  # type: ignore[no-untyped-def]
     """Scramble 64 bits (the finaliser of splitmix64, Steele et al. 2014)."""
     x = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
@@ -16,14 +16,14 @@ def mix(x):  # type: ignore[no-untyped-def]
     return x ^ (x >> np.uint64(31))
 
 
-@inner
+@bare_inner
 def draw(state, n):  # type: ignore[no-untyped-def]
     """Advance ``state`` (one uint64 in an array) and give an integer below n."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     return np.int64((mix(state[0]) >> np.uint64(32)) * np.uint64(n) >> np.uint64(32))
 
 
-@inner
+@bare_inner
 def draw_float(state):  # type: ignore[no-untyped-def]
     """Advance ``state`` and give a float64 in [0, 1)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._compile import inner, kernel
+from ._compile import bare_inner, bare_kernel
 from .blocks import over_blocks, row_blocks
 from .columns import extents
 from .random import mix
@@ -35,7 +35,7 @@ class Rows(NamedTuple):
     n_distinct: int
 
 
-@inner
+@bare_inner
 def _relative_bits(bits, largest):  # type: ignore[no-untyped-def]
     """Give the bits of a number divided by 2**largest, the frexp exponent of its column's largest.
 
@@ -60,7 +60,7 @@ def _relative_bits(bits, largest):  # type: ignore[no-untyped-def]
     return (sign | (np.uint64(HALF) << np.uint64(52)) | fraction) ^ np.uint64(power)
 
 
-@kernel
+@bare_kernel
 def _hash_rows(bits, group, largest, out):  # type: ignore[no-untyped-def]
     for i in range(len(bits)):
         h = mix(np.uint64(group[i]))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..crisp import BinBoxes, CrispTask, drop_idle, improve, merge, polish
+from ..kernels._threads import run
 from ..kernels.crisp import MISSING, count_conditions
 from ..kernels.faces import open_idle_faces
 from .initialise import MAX_TREE_ROWS
@@ -122,14 +123,18 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int) -> Verdict:
     usual = Way(copies, 0)
     n_folds, judged = (FOLDS, FOLDS) if len(view.positive) < ONE_FOLD_ROWS else (FOLDS + 1, 1)
     fold_of = view.problem.fold_numbers(n_folds)
-    answers: dict[Way, Bools] = {}
-    for fold in range(judged):
-        left_out = fold_of == fold
+    folds = [fold_of == fold for fold in range(judged)]
+    for left_out in folds:
         if not (view.positive & ~left_out).any() or view.positive[~left_out].all():
             return Verdict(usual, fold_of, 0, None)
-        for way, answer in _answers(view, trained, max_boxes, left_out).items():
-            answers.setdefault(way, np.zeros(len(left_out), bool))[left_out] = answer
     rows = view.sharp().task.part(fold_of < judged)
+    if copies:
+        view.task  # noqa: B018 (what all folds take from is made before they part)
+    answers: dict[Way, Bools] = {}
+    found = run(lambda left_out: _answers(view, trained, max_boxes, left_out), folds)
+    for left_out, part in zip(folds, found, strict=True):
+        for way, answer in part.items():
+            answers.setdefault(way, np.zeros(len(left_out), bool))[left_out] = answer
     answers = {way: answer[fold_of < judged] for way, answer in answers.items()}
     ahead = {way: lead(rows, answer, answers[usual]) for way, answer in answers.items()}
     margins = {way: gain - EVIDENCE * error for way, (gain, error) in ahead.items()}

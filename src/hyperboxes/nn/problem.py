@@ -289,7 +289,11 @@ class ClassProblem:
         return replace(self, binning=binning), BinBoxes(*binning.to_bins(*bounds))
 
     def sharp(self) -> ClassProblem:
-        """Give the problem without copies."""
+        """Give the problem without copies, every time the same: its rows are binned once."""
+        return self if self.binning is not None else self._sharp
+
+    @cached_property
+    def _sharp(self) -> ClassProblem:
         return replace(self, binning=self.features.binning)
 
     def turned(self) -> ClassProblem:
