@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..kernels import fmm as kernels
 from ..kernels._threads import n_threads, run
-from ..kernels.fmm import SHELF, USED, Measure, Rules, Shelves
+from ..kernels.fmm import SHELF, USED, Measure, Rules, Shelves, ledger_for, scratch_for
 from .rows import Rows
 from .variants import Variant
 
@@ -113,7 +113,7 @@ class Network:
         """Learn rows one after the other, and give now and then the share of them that is done."""
         low, high = self._laid_out(rows.low, rows.high)
         measure, rules = self._measure, self._rules(max_width)
-        done = 0
+        done, scratch = 0, scratch_for(self._shelves)
         while done < len(low):
             # The kernel keeps nothing between calls but the shelves: where it stops changes nothing.
             stop = min(len(low), done + ROWS_AT_ONCE)
@@ -127,9 +127,11 @@ class Network:
                 rules,
                 self._reach(max_width),
                 self._shelves,
+                scratch,
             )
             if done < stop:
                 self._shelves = _with_room(self._shelves, len(self._shelves.size))
+                scratch = scratch_for(self._shelves)
             yield done / len(low)
 
     def agglomerate(self, rows: Rows, max_width: float, similarity: str, min_similarity: float) -> None:
@@ -145,8 +147,9 @@ class Network:
         )  # fmt: skip
         measure, rules = self._measure, self._rules(max_width)
         limit = min(1 - min_similarity, self._reach(max_width))
-        place = self._slots()
-        while kernels.merge(place, measure, rules, SIMILARITIES[similarity], limit, self._shelves):
+        place, shelves = self._slots(), self._shelves
+        scratch = scratch_for(shelves)
+        while kernels.merge(place, measure, rules, SIMILARITIES[similarity], limit, shelves, scratch):
             pass
         self._refill(*self._bounds())
 
@@ -169,6 +172,8 @@ class Network:
             self._measure,
             rules,
             self._shelves,
+            scratch_for(self._shelves),
+            ledger_for(len(low), labels),
         )
         self._refill(*self._bounds())
 
@@ -238,7 +243,8 @@ class Network:
         low, high = self._laid_out(low, high)
         place = self._slots()
         deficits = np.empty((len(low), len(place)))
-        kernels.deficits(low, high, place, self._measure, self._shelves, deficits)
+        of_shelf = np.empty(SHELF * self._shelves.state[USED])
+        kernels.deficits(low, high, place, self._measure, self._shelves, of_shelf, deficits)
         return self._memberships(deficits)
 
     @property
@@ -289,8 +295,9 @@ class Network:
 
         def part(rows: slice) -> None:
             kernels.winners(
-                low[rows], high[rows], label, limit, measure, rules, self._shelves, rank[rows], deficits[rows]
-            )
+                low[rows], high[rows], label, limit, measure, rules, self._shelves,
+                scratch_for(self._shelves), rank[rows], deficits[rows],
+            )  # fmt: skip
 
         step = max(SERIAL_ROWS, -(-len(low) // (4 * n_threads())))
         run(part, [slice(begin, begin + step) for begin in range(0, len(low), step)])
@@ -334,7 +341,8 @@ class Network:
         # Shelves are at least half full but for the last split of each class.
         room = 2 * len(lower) // (SHELF // 2) + len(np.unique(labels)) + 8
         self._shelves = _empty_shelves(room, lower.shape[1])
-        kernels.shelve(lower, upper, labels, weight, self._measure, self._shelves)
+        scratch = scratch_for(self._shelves)
+        kernels.shelve(lower, upper, labels, weight, self._measure, self._shelves, scratch)
         self._shelves.state[kernels.CHANGED] = changes
 
 

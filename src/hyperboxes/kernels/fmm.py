@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._compile import inner, kernel
+from ._compile import bare_inner, bare_kernel
 
 #: Boxes on a shelf.
 SHELF = 32
@@ -96,7 +96,7 @@ class Rules(NamedTuple):
 # -- deficits --------------------------------------------------------------------------------------
 
 
-@inner
+@bare_inner
 def _scan(measure, low, high, lower, upper, s, limit, out):  # type: ignore[no-untyped-def]
     """Add one minus the membership of a row in each box of shelf s to ``out``.
 
@@ -133,7 +133,7 @@ def _scan(measure, low, high, lower, upper, s, limit, out):  # type: ignore[no-u
             break
 
 
-@inner
+@bare_inner
 def _any_within(limit, deficits):  # type: ignore[no-untyped-def]
     """Tell whether any box of a shelf is still in question."""
     count = 0.0  # a float: numbers of one kind fill the processor's vectors
@@ -142,13 +142,13 @@ def _any_within(limit, deficits):  # type: ignore[no-untyped-def]
     return count > 0
 
 
-@inner
+@bare_inner
 def _larger(a, b):  # type: ignore[no-untyped-def]
     """Give the larger number, the second if either is NaN, as one instruction does."""
     return a if a > b else b
 
 
-@inner
+@bare_inner
 def _dissimilarity(measure, similarity, low, high, lower, upper, limit):  # type: ignore[no-untyped-def]
     """Give one minus the similarity of two boxes (Gabrys 2002, eqs. 5-8), or something above ``limit``.
 
@@ -177,7 +177,7 @@ def _dissimilarity(measure, similarity, low, high, lower, upper, limit):  # type
 # -- boxes: growing, meeting, contracting ----------------------------------------------------------
 
 
-@inner
+@bare_inner
 def _stretch(low, high, lower, upper, to_lower, to_upper):  # type: ignore[no-untyped-def]
     """Write the box around a box and a row; an open feature becomes what the row knows of it."""
     for j in range(len(low)):
@@ -191,7 +191,7 @@ def _stretch(low, high, lower, upper, to_lower, to_upper):  # type: ignore[no-un
             to_lower[j], to_upper[j] = min(lower[j], low[j]), max(upper[j], high[j])
 
 
-@inner
+@bare_inner
 def _tells_more(low, lower):  # type: ignore[no-untyped-def]
     """Tell whether a row knows a feature that a box knows nothing of."""
     more = False
@@ -200,7 +200,7 @@ def _tells_more(low, lower):  # type: ignore[no-untyped-def]
     return more
 
 
-@inner
+@bare_inner
 def _fits(rules, unit, lower, upper):  # type: ignore[no-untyped-def]
     """Tell whether a box is no wider than allowed, in shares of the features' ranges."""
     total = 0.0
@@ -215,7 +215,7 @@ def _fits(rules, unit, lower, upper):  # type: ignore[no-untyped-def]
     return total <= len(lower) * rules.max_width
 
 
-@inner
+@bare_inner
 def _meeting(lower, upper, others_lower, others_upper, s, apart):  # type: ignore[no-untyped-def]
     """Mark, in ``apart``, the boxes of shelf s that a box does not meet; tell whether it meets others."""
     n_features = len(lower)
@@ -232,7 +232,7 @@ def _meeting(lower, upper, others_lower, others_upper, s, apart):  # type: ignor
     return True
 
 
-@inner
+@bare_inner
 def _meeting_shelves(lower, upper, label, shelves, apart, near):  # type: ignore[no-untyped-def]
     """List and count the shelves, but for those of class ``label``, whose outer box meets a box."""
     used, found = shelves.state[USED], 0
@@ -247,7 +247,7 @@ def _meeting_shelves(lower, upper, label, shelves, apart, near):  # type: ignore
     return found
 
 
-@inner
+@bare_inner
 def _meeting_on(s, lower, upper, shelves, apart):  # type: ignore[no-untyped-def]
     """Mark the slots of a shelf without a box that meets a box; tell whether there are others."""
     for k in range(SHELF):
@@ -255,7 +255,7 @@ def _meeting_on(s, lower, upper, shelves, apart):  # type: ignore[no-untyped-def
     return _meeting(lower, upper, shelves.lower, shelves.upper, s, apart)
 
 
-@inner
+@bare_inner
 def _meets_another(lower, upper, label, shelves, scratch):  # type: ignore[no-untyped-def]
     """Tell whether a box meets any box of another class.
 
@@ -273,7 +273,7 @@ def _meets_another(lower, upper, label, shelves, scratch):  # type: ignore[no-un
     return False
 
 
-@inner
+@bare_inner
 def _case(v, w, other_v, other_w, contraction):  # type: ignore[no-untyped-def]
     """Give the case of overlap along one feature (0 for none) and how long the overlap is.
 
@@ -301,7 +301,7 @@ def _case(v, w, other_v, other_w, contraction):  # type: ignore[no-untyped-def]
     return (4, either) if v < other_v else (6, either)
 
 
-@inner
+@bare_inner
 def _contract(lower, upper, other_lower, other_upper, high, measure, contraction):  # type: ignore[no-untyped-def]
     """Part two boxes along the feature of the shortest overlap, if they overlap in all; tell whether.
 
@@ -338,10 +338,20 @@ def _contract(lower, upper, other_lower, other_upper, high, measure, contraction
     return True
 
 
-@inner
+@bare_inner
+def _sort_in(found, n_found, k, rank):  # type: ignore[no-untyped-def]
+    """Put a slot among others that are in the order of their ranks."""
+    place = n_found
+    while place > 0 and rank[found[place - 1]] > rank[k]:
+        found[place] = found[place - 1]
+        place -= 1
+    found[place] = k
+
+
+@bare_inner
 def _settle(box, high, measure, contraction, shelves, scratch):  # type: ignore[no-untyped-def]
     """Contract a stretched box and those of other classes that it overlaps, oldest first."""
-    lower, upper = _at(shelves.lower, box), _at(shelves.upper, box)
+    lower, upper = shelves.lower[box // SHELF, :, box % SHELF], shelves.upper[box // SHELF, :, box % SHELF]
     apart, found = scratch.apart, scratch.found
     n_near = _meeting_shelves(lower, upper, shelves.label[box // SHELF], shelves, apart, scratch.near)
     n_found = 0
@@ -349,12 +359,12 @@ def _settle(box, high, measure, contraction, shelves, scratch):  # type: ignore[
         if _meeting_on(s, lower, upper, shelves, apart):
             for k in range(SHELF):
                 if not apart[k]:
-                    found[n_found] = s * SHELF + k
+                    _sort_in(found, n_found, s * SHELF + k, shelves.rank)
                     n_found += 1
     # All are found before any is contracted: contraction never adds one.
-    overlapping = found[:n_found]
-    for k in overlapping[np.argsort(shelves.rank[overlapping])]:
-        other_lower, other_upper = _at(shelves.lower, k), _at(shelves.upper, k)
+    for k in found[:n_found]:
+        s, place = k // SHELF, k % SHELF
+        other_lower, other_upper = shelves.lower[s, :, place], shelves.upper[s, :, place]
         if _contract(lower, upper, other_lower, other_upper, high, measure, contraction):
             shelves.state[CHANGED] += 1
 
@@ -362,13 +372,7 @@ def _settle(box, high, measure, contraction, shelves, scratch):  # type: ignore[
 # -- shelves ---------------------------------------------------------------------------------------
 
 
-@inner
-def _at(bounds, k):  # type: ignore[no-untyped-def]
-    """Give the bounds of the box in a slot, to read and to write."""
-    return bounds[k // SHELF, :, k % SHELF]
-
-
-@inner
+@bare_inner
 def _put(shelves, k, lower, upper):  # type: ignore[no-untyped-def]
     """Set the bounds of the box in a slot."""
     for j in range(len(lower)):
@@ -376,24 +380,27 @@ def _put(shelves, k, lower, upper):  # type: ignore[no-untyped-def]
         shelves.upper[k // SHELF, j, k % SHELF] = upper[j]
 
 
-@inner
+@bare_inner
 def _enclose(shelves, s, begin):  # type: ignore[no-untyped-def]
     """Widen the outer box of a shelf to hold its boxes from the given one on."""
-    outer_lower, outer_upper = _at(shelves.outer_lower, s), _at(shelves.outer_upper, s)
+    outer_lower, outer_upper = (
+        shelves.outer_lower[s // SHELF, :, s % SHELF],
+        shelves.outer_upper[s // SHELF, :, s % SHELF],
+    )
     for j in range(len(outer_lower)):
         for k in range(begin, shelves.size[s]):
             outer_lower[j] = min(outer_lower[j], shelves.lower[s, j, k])
             outer_upper[j] = max(outer_upper[j], shelves.upper[s, j, k])
 
 
-@inner
+@bare_inner
 def _clear_outer(shelves, s):  # type: ignore[no-untyped-def]
     for j in range(shelves.lower.shape[1]):
         shelves.outer_lower[s // SHELF, j, s % SHELF] = np.inf
         shelves.outer_upper[s // SHELF, j, s % SHELF] = -np.inf
 
 
-@inner
+@bare_inner
 def _new_shelf(shelves, label):  # type: ignore[no-untyped-def]
     s = shelves.state[USED]
     shelves.state[USED] += 1
@@ -402,14 +409,14 @@ def _new_shelf(shelves, label):  # type: ignore[no-untyped-def]
     return s
 
 
-@inner
+@bare_inner
 def _move(shelves, k, to):  # type: ignore[no-untyped-def]
-    _put(shelves, to, _at(shelves.lower, k), _at(shelves.upper, k))
+    _put(shelves, to, shelves.lower[k // SHELF, :, k % SHELF], shelves.upper[k // SHELF, :, k % SHELF])
     shelves.rank[to], shelves.weight[to] = shelves.rank[k], shelves.weight[k]
 
 
-@inner
-def _split(shelves, s, unit):  # type: ignore[no-untyped-def]
+@bare_inner
+def _split(shelves, s, unit, scratch):  # type: ignore[no-untyped-def]
     """Move half of a full shelf to a new one, along the feature in which its boxes lie farthest apart."""
     lower, upper = shelves.lower, shelves.upper
     widest, feature = -1.0, 0
@@ -421,16 +428,17 @@ def _split(shelves, s, unit):  # type: ignore[no-untyped-def]
                 first, last = min(first, centre), max(last, centre)
         if (last - first) * unit[j] > widest:
             widest, feature = (last - first) * unit[j], j
-    centres = np.empty(SHELF)
+    centres = scratch.deficits
     for k in range(SHELF):
         known = not np.isinf(lower[s, feature, k])
         centres[k] = lower[s, feature, k] / 2 + upper[s, feature, k] / 2 if known else -np.inf
-    far = np.zeros(SHELF, np.bool_)
-    far[np.argsort(centres)[SHELF // 2 :]] = True
     new = _new_shelf(shelves, shelves.label[s])
     stay = 0
     for k in range(SHELF):
-        if far[k]:
+        before = 0
+        for other in range(SHELF):
+            before += centres[other] < centres[k] or (centres[other] == centres[k] and other < k)
+        if before >= SHELF // 2:
             _move(shelves, s * SHELF + k, new * SHELF + shelves.size[new])
             shelves.size[new] += 1
         else:
@@ -444,13 +452,13 @@ def _split(shelves, s, unit):  # type: ignore[no-untyped-def]
     return new
 
 
-@inner
+@bare_inner
 def _insert(measure, low, high, label, weight, rank, home, shelves, scratch):  # type: ignore[no-untyped-def]
     """Put a new box on a shelf of its class, ``home`` if there is one; needs room for one more shelf."""
     if home < 0:
         home = _new_shelf(shelves, label)
     elif shelves.size[home] == SHELF:
-        new = _split(shelves, home, measure.unit)
+        new = _split(shelves, home, measure.unit, scratch)
         _bound_shelves(measure, low, high, label, np.inf, shelves, scratch.bounds)
         if scratch.bounds[new] < scratch.bounds[home]:
             home = new
@@ -465,7 +473,7 @@ def _insert(measure, low, high, label, weight, rank, home, shelves, scratch):  #
     shelves.state[CHANGED] += 1
 
 
-@inner
+@bare_inner
 def _take_off(k, place, shelves):  # type: ignore[no-untyped-def]
     """Take a box off its shelf, where the last one takes its slot; ``place`` maps ranks to slots."""
     s = k // SHELF
@@ -497,8 +505,8 @@ class Scratch(NamedTuple):
     upper: NDArray[np.float64]
 
 
-@inner
-def _scratch(shelves):  # type: ignore[no-untyped-def]
+def scratch_for(shelves: Shelves) -> Scratch:
+    """Make what kernels write to while they look at shelves: they make no arrays themselves."""
     n_shelves, n_features = shelves.lower.shape[:2]
     return Scratch(
         np.empty(n_shelves + SHELF), np.empty(n_shelves + 1, np.int64), np.empty(n_shelves, np.int64),
@@ -507,7 +515,7 @@ def _scratch(shelves):  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@inner
+@bare_inner
 def _bound_shelves(measure, low, high, label, limit, shelves, bounds):  # type: ignore[no-untyped-def]
     """Bound the deficits on each shelf of a class, or of all (-1), from below; give the nearest shelf.
 
@@ -534,11 +542,18 @@ def _bound_shelves(measure, low, high, label, limit, shelves, bounds):  # type: 
     return home
 
 
-@inner
+@bare_inner
 def _can_take(measure, rules, low, high, k, label, shelves, scratch):  # type: ignore[no-untyped-def]
     """Tell whether a box may be stretched to a row."""
     lower, upper = scratch.lower, scratch.upper
-    _stretch(low, high, _at(shelves.lower, k), _at(shelves.upper, k), lower, upper)
+    _stretch(
+        low,
+        high,
+        shelves.lower[k // SHELF, :, k % SHELF],
+        shelves.upper[k // SHELF, :, k % SHELF],
+        lower,
+        upper,
+    )
     if not _fits(rules, measure.unit, lower, upper):
         return False
     if rules.contraction != NO_CONTRACTION:
@@ -546,7 +561,7 @@ def _can_take(measure, rules, low, high, k, label, shelves, scratch):  # type: i
     return not _meets_another(lower, upper, label, shelves, scratch)
 
 
-@inner
+@bare_inner
 def _rule_out_wide(low, high, lower, upper, s, unit, max_width, limit, deficits):  # type: ignore[no-untyped-def]
     """Put boxes of shelf s infinitely far that would be too wide for a row in some feature.
 
@@ -564,7 +579,7 @@ def _rule_out_wide(low, high, lower, upper, s, unit, max_width, limit, deficits)
                 deficits[k] = np.inf if (width > max_width) & (v > -np.inf) else deficits[k]
 
 
-@inner
+@bare_inner
 def _nearest_on(s, best, best_rank, without, shelves, deficits):  # type: ignore[no-untyped-def]
     """Give the slot of the nearest box of a shelf that beats the best so far, -1 if none does."""
     winner = -1
@@ -576,7 +591,7 @@ def _nearest_on(s, best, best_rank, without, shelves, deficits):  # type: ignore
     return winner
 
 
-@inner
+@bare_inner
 def _in_turn(bounds, used, home, best, visits):  # type: ignore[no-untyped-def]
     """List the shelves but ``home`` that may hold a box as near as the best so far, near ones first."""
     n_visits = 1
@@ -591,7 +606,7 @@ def _in_turn(bounds, used, home, best, visits):  # type: ignore[no-untyped-def]
     return n_visits
 
 
-@inner
+@bare_inner
 def _search(measure, rules, low, high, label, limit, ask, without, home, shelves, scratch):  # type: ignore[no-untyped-def]
     """Give the box of least deficit, at most ``limit``, and the deficit; -1 if there is none.
 
@@ -625,14 +640,13 @@ def _search(measure, rules, low, high, label, limit, ask, without, home, shelves
 # -- learning --------------------------------------------------------------------------------------
 
 
-@kernel
-def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, shelves):  # type: ignore[no-untyped-def]
+@bare_kernel
+def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, shelves, scratch):  # type: ignore[no-untyped-def]
     """Present rows one by one; give the number of the first row left out for want of room.
 
     A row that a box of its class contains only adds to its weight. Else a box of its class is stretched to
     it, or, if none may be, the row becomes a box. ``limit`` is a deficit beyond which no box can take a row.
     """
-    scratch = _scratch(shelves)
     reach = np.inf if rules.winner_only else limit
     for i in range(begin, len(rows_low)):
         if shelves.state[USED] == len(shelves.size):
@@ -652,7 +666,10 @@ def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, sh
             _insert(measure, low, high, own, weight[i], rank, home, shelves, scratch)
             continue
         shelves.weight[box] += weight[i]
-        lower, upper = _at(shelves.lower, box), _at(shelves.upper, box)
+        lower, upper = (
+            shelves.lower[box // SHELF, :, box % SHELF],
+            shelves.upper[box // SHELF, :, box % SHELF],
+        )
         if deficit > 0 or _tells_more(low, lower):
             _stretch(low, high, lower, upper, scratch.lower, scratch.upper)
             _put(shelves, box, scratch.lower, scratch.upper)
@@ -663,17 +680,24 @@ def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, sh
     return len(rows_low)
 
 
-@inner
+@bare_inner
 def _partner(measure, rules, similarity, box, limit, shelves, scratch):  # type: ignore[no-untyped-def]
     """Give the box of the same class that is most similar and may be merged with a box, -1 if none may."""
-    low, high, label = _at(shelves.lower, box), _at(shelves.upper, box), shelves.label[box // SHELF]
+    low, high, label = (
+        shelves.lower[box // SHELF, :, box % SHELF],
+        shelves.upper[box // SHELF, :, box % SHELF],
+        shelves.label[box // SHELF],
+    )
     bounds = scratch.bounds
     home, nearest = -1, np.inf
     for s in range(shelves.state[USED]):
         bounds[s] = np.inf
         if shelves.label[s] == label and shelves.size[s] > 0:
             # No two boxes are more similar than the gap between them tells, whatever the measure.
-            outer_lower, outer_upper = _at(shelves.outer_lower, s), _at(shelves.outer_upper, s)
+            outer_lower, outer_upper = (
+                shelves.outer_lower[s // SHELF, :, s % SHELF],
+                shelves.outer_upper[s // SHELF, :, s % SHELF],
+            )
             bounds[s] = _dissimilarity(measure, SHORT, low, high, outer_lower, outer_upper, nearest)
             if bounds[s] < nearest or home < 0:
                 home, nearest = s, bounds[s]
@@ -685,7 +709,7 @@ def _partner(measure, rules, similarity, box, limit, shelves, scratch):  # type:
         for k in range(s * SHELF, s * SHELF + shelves.size[s]):
             if k == box:
                 continue
-            lower, upper = _at(shelves.lower, k), _at(shelves.upper, k)
+            lower, upper = shelves.lower[k // SHELF, :, k % SHELF], shelves.upper[k // SHELF, :, k % SHELF]
             gap = _dissimilarity(measure, similarity, low, high, lower, upper, best)
             if gap > best or (gap == best and shelves.rank[k] > best_rank):
                 continue
@@ -694,13 +718,12 @@ def _partner(measure, rules, similarity, box, limit, shelves, scratch):  # type:
     return partner
 
 
-@kernel
-def merge(place, measure, rules, similarity, limit, shelves):  # type: ignore[no-untyped-def]
+@bare_kernel
+def merge(place, measure, rules, similarity, limit, shelves, scratch):  # type: ignore[no-untyped-def]
     """Merge each box, by rank, with the most similar one that allows it; tell how many were merged.
 
     ``place`` gives the slot of each box by rank, -1 for one that is gone; the lower rank stays.
     """
-    scratch = _scratch(shelves)
     lower, upper = scratch.lower, scratch.upper
     merged = 0
     for rank in range(len(place)):
@@ -711,9 +734,10 @@ def merge(place, measure, rules, similarity, limit, shelves):  # type: ignore[no
         if partner < 0:
             continue
         stays, goes = (box, partner) if rank < shelves.rank[partner] else (partner, box)
+        s, k = stays // SHELF, stays % SHELF
         _stretch(
-            _at(shelves.lower, goes), _at(shelves.upper, goes),
-            _at(shelves.lower, stays), _at(shelves.upper, stays), lower, upper,
+            shelves.lower[goes // SHELF, :, goes % SHELF], shelves.upper[goes // SHELF, :, goes % SHELF],
+            shelves.lower[s, :, k], shelves.upper[s, :, k], lower, upper,
         )  # fmt: skip
         _put(shelves, stays, lower, upper)
         shelves.weight[stays] += shelves.weight[goes]
@@ -723,10 +747,9 @@ def merge(place, measure, rules, similarity, limit, shelves):  # type: ignore[no
     return merged
 
 
-@kernel
-def shelve(lower, upper, label, weight, measure, shelves):  # type: ignore[no-untyped-def]
+@bare_kernel
+def shelve(lower, upper, label, weight, measure, shelves, scratch):  # type: ignore[no-untyped-def]
     """Put boxes on shelves, ranked as they come; there must be room."""
-    scratch = _scratch(shelves)
     for k in range(len(lower)):
         home = _bound_shelves(measure, lower[k], upper[k], label[k], np.inf, shelves, scratch.bounds)
         _insert(measure, lower[k], upper[k], label[k], weight[k], k, home, shelves, scratch)
@@ -736,7 +759,7 @@ def shelve(lower, upper, label, weight, measure, shelves):  # type: ignore[no-un
 # -- answers ---------------------------------------------------------------------------------------
 
 
-@inner
+@bare_inner
 def _best(measure, rules, low, high, label, limit, without, shelves, scratch):  # type: ignore[no-untyped-def]
     """Give the rank of the box of highest membership, one aside, and its deficit; -1 if there is none."""
     home = _bound_shelves(measure, low, high, label, limit, shelves, scratch.bounds)
@@ -744,26 +767,42 @@ def _best(measure, rules, low, high, label, limit, without, shelves, scratch):  
     return (shelves.rank[k] if k >= 0 else -1), deficit
 
 
-@kernel
-def winners(low, high, label, limit, measure, rules, shelves, rank, deficits):  # type: ignore[no-untyped-def]
+@bare_kernel
+def winners(low, high, label, limit, measure, rules, shelves, scratch, rank, deficits):  # type: ignore[no-untyped-def]
     """Write the rank of the box of highest membership, of one class or of any (-1), and its deficit.
 
     Where no box is within ``limit``, the rank is -1.
     """
-    scratch = _scratch(shelves)
     for i in range(len(low)):
         rank[i], deficits[i] = _best(measure, rules, low[i], high[i], label, limit, -1, shelves, scratch)
 
 
-@inner
+class Ledger(NamedTuple):
+    """What pruning writes to: the best box of each row and the next, what each box earns, boxes by class."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    earned: NDArray[np.float64]
+    left: NDArray[np.int64]
+
+
+def ledger_for(n_rows: int, label: NDArray[np.int64]) -> Ledger:
+    """Make a ledger for rows, and boxes of the classes given."""
+    return Ledger(
+        np.empty(n_rows, np.int64), np.empty(n_rows, np.int64), np.zeros(len(label)),
+        np.zeros(label.max() + 1, np.int64),
+    )  # fmt: skip
+
+
+@bare_inner
 def _earned(label, first, second, truth):  # type: ignore[no-untyped-def]
     """Give what a row earns its box: 1 if only that puts it right, -1 if only the next box would."""
     after = second >= 0 and label[second] == truth
     return np.int64(label[first] == truth) - np.int64(after)
 
 
-@kernel
-def prune(low, high, truth, weight, price, label, place, measure, rules, shelves):  # type: ignore[no-untyped-def]
+@bare_kernel
+def prune(low, high, truth, weight, price, label, place, measure, rules, shelves, scratch, ledger):  # type: ignore[no-untyped-def]
     """Drop boxes, one by one, that earn no more than ``price``.
 
     A box earns the rows it puts right less those that the next box would put right in its place.
@@ -772,10 +811,7 @@ def prune(low, high, truth, weight, price, label, place, measure, rules, shelves
     of each class that has no rows here to speak for it.
     """
     n, n_boxes = len(low), len(place)
-    scratch = _scratch(shelves)
-    first, second = np.empty(n, np.int64), np.empty(n, np.int64)
-    earned = np.zeros(n_boxes)
-    left = np.zeros(label.max() + 1, np.int64)
+    first, second, earned, left = ledger.first, ledger.second, ledger.earned, ledger.left
     for box in range(n_boxes):
         left[label[box]] += 1
     for i in range(n):
@@ -808,10 +844,12 @@ def prune(low, high, truth, weight, price, label, place, measure, rules, shelves
             earned[first[i]] += weight[i] * _earned(label, first[i], second[i], truth[i])
 
 
-@kernel
-def deficits(low, high, place, measure, shelves, out):  # type: ignore[no-untyped-def]
-    """Write the deficit of each row in each box; ``place`` gives the slots of the boxes, in their order."""
-    of_shelf = np.empty(SHELF * shelves.state[USED])
+@bare_kernel
+def deficits(low, high, place, measure, shelves, of_shelf, out):  # type: ignore[no-untyped-def]
+    """Write the deficit of each row in each box; ``place`` gives the slots of the boxes, in their order.
+
+    ``of_shelf`` has room for the boxes of all shelves in use.
+    """
     for i in range(len(low)):
         for k in range(len(of_shelf)):
             of_shelf[k] = 0.0
