@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from ..boxes import Boxes, Label
 from ..summary import asked_answer
 from .box_table import search_box_table
-from .databases import column_types, dialect_of
+from .databases import column_types, dialect_of, stored_rows
 from .dialects import DIALECTS, Dialect, name_parts, qualified
 from .nearest import nearest_answer
-from .predicates import Columns, chain
+from .predicates import Columns, StoredColumns, chain
+from .selectivity import sampled_share
 
 DialectName = Literal["duckdb", "postgres", "sqlite", "spark"]
 Kind = Literal["case", "where", "select", "view"]
@@ -71,7 +72,8 @@ def to_sql(
         What the columns are, as the database spells it, for instance ``{"age": "SMALLINT"}``.
     connection : optional
         An open connection (duckdb, sqlite3, psycopg) or Spark session that types and dialect of the
-        table are read from.
+        table are read from. Of a table that DuckDB keeps itself, a few rows are read, too, for the order of
+        the conditions in a box: those that few rows fulfil come first.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def to_sql(
     if kind not in get_args(Kind):
         raise ValueError(f"kind must be one of {list(get_args(Kind))}, got {kind!r}")
     syntax = DIALECTS[dialect]
-    columns = Columns.of(syntax, types)
+    columns = _columns(boxes, syntax, types, connection, table)
     if kind == "where":
         return _where(boxes, columns, label, box)
     if label is not ... or box is not None:
@@ -117,6 +119,18 @@ def to_sql(
     parts = name_parts(table)
     name = view if view is not None else (*parts[:-1], f"{parts[-1]}_{column}")
     return f"CREATE VIEW {qualified(name, syntax)} AS\n{query}"
+
+
+def _columns(
+    boxes: Boxes, dialect: Dialect, types: Mapping[str, str] | None, connection: Any,
+    table: str | Sequence[str] | None,
+) -> Columns:  # fmt: skip
+    """Give the columns of the table, of which DuckDB tells most if it keeps the table itself."""
+    columns = Columns.of(dialect, types)
+    rows = None if connection is None or table is None else stored_rows(connection, table)
+    if rows is None or table is None:
+        return columns
+    return StoredColumns(dialect, types, sampled_share(boxes, columns, connection, table, rows))
 
 
 def _dialect_of_connection(connection: Any, asked: str | None) -> Any:
