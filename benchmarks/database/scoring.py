@@ -1,7 +1,7 @@
 """Ten boxes of five features each over 10 million rows of 20 columns in DuckDB, on one core.
 
-The columns are uniform, and the boxes cover about a third of the rows. Beside the exact CASE, for
-this table, for its types alone and without them: the sum of all twenty columns, which is what reading them costs; predict
+The columns are uniform, and the boxes cover about a third of the rows. Beside the exact CASE for this table,
+for its types alone and without them: the sum of all twenty columns, which is what reading them costs; predict
 on the same rows in memory, on one core; and the SQL that posit-dev's orbital makes of a decision tree of
 as many leaves, learned from the boxes' answers. The best of three runs each; every query counts its answers.
 """
