@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import sqlite3
+from contextlib import closing
 
 import duckdb
 import numpy as np
@@ -86,6 +88,22 @@ def test_only_a_name_that_can_mean_nothing_else_is_a_stored_table(name, shadow, 
         con.execute("ATTACH ':memory:' AS other; CREATE TABLE other.t AS SELECT 0.5 AS a")
         con.execute(shadow or "SELECT 1")
         assert stored_rows(con, name) == (1 if stored else None)
+
+
+@pytest.mark.parametrize("rules", [[], [({}, True)], [({"FALSE": (0, 1)}, True), ({"TRUE": (0, 1)}, False)]])
+@pytest.mark.parametrize("default", [True, False, None])
+def test_columns_called_true_and_false_are_not_the_truth_of_sqlite(rules, default):
+    boxes = Boxes.from_rules(rules, default=default, feature_names=["TRUE", "FALSE"])
+    rows = [(0, 1), (1, 0), (5, 7), (7, 0.5)]
+    with closing(sqlite3.connect(":memory:")) as con:
+        con.execute('CREATE TABLE t ("TRUE" REAL, "FALSE" REAL)')
+        con.executemany("INSERT INTO t VALUES (?, ?)", rows)
+        expected = boxes.predict(np.array(rows)).tolist()
+        assert [row[-1] for row in con.execute(to_sql(boxes, table="t", connection=con))] == expected
+        for label in set(expected):
+            where = to_sql(boxes, table="t", connection=con, kind="where", label=label)
+            found = [bool(row[0]) for row in con.execute(f"SELECT {where} FROM t")]
+            assert found == [answer == label for answer in expected]
 
 
 def test_column_called_rowid_does_not_stand_for_the_number_of_the_row():

@@ -82,7 +82,7 @@ class Columns:
 
     def box(self, conditions: Sequence[Condition]) -> str:
         """Write what a box asks of a row."""
-        return chain("AND", self.predicates(conditions)) or "TRUE"
+        return chain("AND", self.predicates(conditions)) or self.dialect.true
 
     def unsafe(self, condition: Condition) -> str | None:
         """Give a cell whose NaN a comparison alone does not keep out, None if there is no such danger.

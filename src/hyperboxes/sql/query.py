@@ -176,15 +176,16 @@ def _where(boxes: Boxes, columns: Columns, label: Label | EllipsisType | None, b
             raise ValueError("give a label or a box, not both: the rows of a class, or those in a box")
         if not -boxes.n_boxes <= box < boxes.n_boxes:
             raise ValueError(f"there is no box {box}; there are {boxes.n_boxes}, from 0 on")
-        return chain("AND", columns.predicates(boxes.conditions(box)), "  ") or "TRUE"
+        return chain("AND", columns.predicates(boxes.conditions(box)), "  ") or columns.dialect.true
     wanted = asked_answer(boxes, label)
     gets = np.array([answer == wanted for answer in boxes.answers.tolist()])
     if boxes.uncovered == "nearest" or boxes.n_boxes > MOST_BRANCHES:
-        return _case(boxes, columns, ["TRUE" if yes else "FALSE" for yes in gets])
+        return _case(boxes, columns, [columns.dialect.truth(yes) for yes in gets])
     if gets[-1]:
         others = _decided_by(boxes, columns, ~gets[:-1])
-        return "TRUE" if others is None else f"({others}) IS NOT TRUE"
-    return _decided_by(boxes, columns, gets[:-1]) or "FALSE"
+        true = columns.dialect.true
+        return true if others is None else f"({others}) IS NOT {true}"
+    return _decided_by(boxes, columns, gets[:-1]) or columns.dialect.false
 
 
 def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> str | None:
@@ -194,7 +195,8 @@ def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> st
     """
     before = np.triu(boxes.overlaps(), k=1) & ~chosen[:, None] & chosen
     if before.sum() > MOST_SPELLED_OUT:
-        return _case(boxes, columns, ["TRUE" if yes else "FALSE" for yes in (*chosen, False)])
+        return _case(boxes, columns, [columns.dialect.truth(yes) for yes in (*chosen, False)])
+    true = columns.dialect.true
     predicates = {}
 
     def predicate(box: int) -> str:
@@ -204,9 +206,9 @@ def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> st
 
     found = []
     for box in np.flatnonzero(chosen & ~boxes.shadowed()):
-        rivals = [f"({predicate(int(rival))}) IS NOT TRUE" for rival in np.flatnonzero(before[:, box])]
+        rivals = [f"({predicate(int(rival))}) IS NOT {true}" for rival in np.flatnonzero(before[:, box])]
         asked = columns.predicates(boxes.conditions(int(box)))
-        found.append([*asked, *rivals] or ["TRUE"])
+        found.append([*asked, *rivals] or [true])
     if len(found) == 1:
         return chain("AND", found[0], "  ")
     return chain("OR", [f"({chain('AND', asked)})" for asked in found], "  ") if found else None
