@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import sqlite3
+from contextlib import closing
 
 import duckdb
 import numpy as np
@@ -10,7 +12,8 @@ from hypothesis import assume, given
 from strategies import boxes
 
 from hyperboxes import Boxes
-from hyperboxes.sql import to_sql
+from hyperboxes.sql import to_sql, verify
+from hyperboxes.sql.databases import stored_rows
 from hyperboxes.sql.dialects import DIALECTS
 
 AGE = Boxes.from_rules([({"age": (65, None)}, "high")], default="low")
@@ -26,6 +29,90 @@ def test_open_side_keeps_missing_values_out(cell, inside):
     with duckdb.connect() as con:
         con.execute("CREATE TABLE t AS SELECT CAST(? AS DOUBLE) AS a", [cell])
         assert con.execute(to_sql(boxes, table="t")).fetchone()[-1] == int(inside)
+
+
+STORED = Boxes.from_rules(
+    [({"a": (0.2, 0.9), "b": (0.5, None), "c": (10, 990)}, "in"), ({"b": (None, 0.1)}, "low")], default="out"
+)
+
+
+def test_stored_table_of_duckdb_is_asked_the_most_selective_side_first_and_nothing_of_nan():
+    with duckdb.connect() as con:
+        con.execute(
+            "CREATE TABLE t AS SELECT i / 1e3 AS a, CAST(i / 1e3 AS REAL) AS b, i AS c FROM range(1000) r(i)"
+        )
+        con.execute("CREATE VIEW v AS FROM t")
+        assert to_sql(STORED, table="t", connection=con, kind="case") == (
+            "CASE\n"
+            "  WHEN \"b\" >= CAST('0.5' AS FLOAT)\n"
+            "    AND \"a\" >= CAST('0.2' AS DOUBLE)\n"
+            "    AND \"a\" <= CAST('0.9' AS DOUBLE)\n"
+            '    AND "c" >= 10\n'
+            '    AND "c" <= 990\n'
+            "    AND \"b\" <= CAST('Infinity' AS FLOAT) THEN 'in'\n"
+            "  WHEN \"b\" <= CAST('0.09999999403953552' AS FLOAT) THEN 'low'\n"
+            "  ELSE 'out'\nEND"
+        )
+        # What is behind a view may be files, whose statistics leave NaN out.
+        assert "IS DISTINCT FROM" in to_sql(STORED, table="v", connection=con)
+
+
+@pytest.mark.parametrize("nan", ["INSERT INTO t SELECT * REPLACE ('nan' AS {0}) FROM t LIMIT 1",
+                                 "UPDATE t SET {0} = 'nan'"])  # fmt: skip
+@pytest.mark.parametrize("column", ["a", "b"])
+@pytest.mark.parametrize("settled", ["SELECT 1", "CHECKPOINT"])
+def test_statistics_of_a_stored_table_know_of_nan(tmp_path, nan, column, settled):
+    with duckdb.connect(tmp_path / "stored.duckdb") as con:
+        con.execute("CREATE TABLE t (a DOUBLE, b REAL, c INTEGER)")
+        con.execute("INSERT INTO t SELECT 0.5, 0.6, 500 FROM range(5000)")
+        con.execute("CHECKPOINT")
+        con.execute(nan.format(column))
+        con.execute(settled)
+        found = verify(STORED, con, "t")
+        assert (found.mismatches, found.examples) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "shadow", "stored"),
+    [
+        ("t", None, True), (("main", "t"), None, True), (("memory", "main", "T"), None, True),
+        ("other", None, False), ("v", None, False), (("other", "main", "t"), None, True),
+        ("t", "CREATE TEMP VIEW t AS SELECT 0.5 AS a", False),
+        ("t", "CREATE SCHEMA s; CREATE VIEW s.t AS SELECT 0.5 AS a; SET schema = 's'", False),
+        ("t", "CREATE TEMP TABLE t (a DOUBLE)", False),
+    ],
+)  # fmt: skip
+def test_only_a_name_that_can_mean_nothing_else_is_a_stored_table(name, shadow, stored):
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE t AS SELECT 0.5 AS a; CREATE VIEW v AS FROM t")
+        con.execute("ATTACH ':memory:' AS other; CREATE TABLE other.t AS SELECT 0.5 AS a")
+        con.execute(shadow or "SELECT 1")
+        assert stored_rows(con, name) == (1 if stored else None)
+
+
+@pytest.mark.parametrize("rules", [[], [({}, True)], [({"FALSE": (0, 1)}, True), ({"TRUE": (0, 1)}, False)]])
+@pytest.mark.parametrize("default", [True, False, None])
+def test_columns_called_true_and_false_are_not_the_truth_of_sqlite(rules, default):
+    boxes = Boxes.from_rules(rules, default=default, feature_names=["TRUE", "FALSE"])
+    rows = [(0, 1), (1, 0), (5, 7), (7, 0.5)]
+    with closing(sqlite3.connect(":memory:")) as con:
+        con.execute('CREATE TABLE t ("TRUE" REAL, "FALSE" REAL)')
+        con.executemany("INSERT INTO t VALUES (?, ?)", rows)
+        expected = boxes.predict(np.array(rows)).tolist()
+        assert [row[-1] for row in con.execute(to_sql(boxes, table="t", connection=con))] == expected
+        for label in set(expected):
+            where = to_sql(boxes, table="t", connection=con, kind="where", label=label)
+            found = [bool(row[0]) for row in con.execute(f"SELECT {where} FROM t")]
+            assert found == [answer == label for answer in expected]
+
+
+def test_column_called_rowid_does_not_stand_for_the_number_of_the_row():
+    boxes = Boxes.from_rules(
+        [({"rowid": {"x"}, "a": (0, 1)}, 1)], default=0, categories={"rowid": ["x", "y"]}
+    )
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE t AS SELECT 'x' AS rowid, 0.5 AS a")
+        assert con.execute(to_sql(boxes, table="t", connection=con)).fetchone()[-1] == 1
 
 
 def test_categories_may_come_as_an_enum_and_integers_in_any_width():

@@ -2,9 +2,9 @@
 
 Five million rows of five numbers; boxes that hold 0.1 % and 0.01 % of them; the time to fetch the keys of
 the rows in a box, as the median of several runs. In PostgreSQL and SQLite every kind of index that the
-advice knows is built and timed, the advised one first; in DuckDB, row groups of a sorted Parquet file are
-counted against those of an unsorted one. Beside them: ``predict`` on the same rows in memory. All engines
-must return the same rows.
+advice knows is built and timed, the advised one first, but the cube only with ``--quick``; in DuckDB, row
+groups of a sorted Parquet file are counted against those of an unsorted one. Beside them: ``predict`` on
+the same rows in memory. All engines must return the same rows.
 """
 
 from __future__ import annotations
@@ -110,6 +110,8 @@ def sqlite_table(n_rows: int) -> Iterator[Any]:
         closing(sqlite3.connect(Path(folder) / "points.db")) as connection,
     ):
         connection.execute("PRAGMA cache_size = -1000000")
+        connection.execute("PRAGMA journal_mode = OFF")  # nothing here is worth writing twice
+        connection.execute("PRAGMA synchronous = OFF")
         columns = ", ".join(f"{name} REAL" for name in NAMES)
         connection.execute(f"CREATE TABLE points (id INTEGER PRIMARY KEY, {columns})")
         X, marks = matrix(n_rows), ", ".join("?" * len(NAMES))
@@ -166,10 +168,12 @@ def measure(engine: str, connection: Any, expected: dict[float, set[int]], quick
         told(engine, "scan", share, scans[share].seconds, 1.0, "")
     scan_cost = 1e6 * scans[1e-3].seconds / source.n_rows
     print(f"    scan: {scan_cost:.2f} microseconds a row (the advice reckons with {SCAN[engine]})")
-    slow = ("cube",) if quick else ()
+    # No column follows the order of the rows here. Pages of a cube index take long to split, and it is
+    # advised to nobody: a tenth of the rows say as much.
+    left_out = ("brin",) if quick else ("brin", "cube")
     for kind in KINDS[engine]:
-        if kind == "brin" or kind in slow:
-            continue  # no column follows the order of the rows here
+        if kind in left_out:
+            continue
         bars += measure_kind(engine, source, sample, kind, scans, expected)
     return bars
 

@@ -47,7 +47,7 @@ def search_box_table(boxes: Boxes, columns: Columns, answers: Sequence[str]) -> 
         where, order = f"{prefix}far < {columns.dialect.number(math.inf)}", f"{prefix}far, {prefix}box"
     else:
         source, order = f"{prefix}boxes", f"{prefix}box"
-        where = chain("AND", [_fits(boxes, columns, feature) for feature in features]) or "TRUE"
+        where = chain("AND", [_fits(boxes, columns, feature) for feature in features]) or columns.dialect.true
     return (
         f"COALESCE((WITH {prefix}boxes({', '.join(names)}) AS (VALUES\n{values})\n"  # noqa: S608 - all quoted
         f"  SELECT {prefix}answer FROM {source}\n  WHERE {where}\n  ORDER BY {order} LIMIT 1), {default})"

@@ -82,6 +82,40 @@ def column_types(connection: Any, table: str | Sequence[str]) -> dict[str, str]:
     return {row[0]: row[1] for row in found}
 
 
+def stored_rows(connection: Any, table: str | Sequence[str]) -> int | None:
+    """Count the rows of a table that DuckDB keeps itself, about; None for any other source.
+
+    Views are others: what stands behind them may be files.
+    """
+    dialect = dialect_of(connection)
+    if dialect.name != "duckdb":
+        return None
+    *place, name = map(str.lower, name_parts(table))
+    entries = [
+        (database.lower(), schema.lower(), rows)
+        for database, schema, rows in execute(connection, _DUCKDB_ENTRIES, [name, name])
+    ]
+    catalog, schema = (str(part).lower() for part in execute(connection, _DUCKDB_PLACE)[0])
+    # Of two parts, the first may be a schema or a database: what fits either way must be one alone.
+    meant: list[tuple[str, ...]] = [tuple(place)]
+    if not place:
+        meant = [(catalog, schema), ("temp", "main")]
+    elif len(place) == 1:
+        meant = [(catalog, *place), (*place, "main"), ("temp", *place)]
+    found = [rows for *where, rows in entries if tuple(where) in meant]
+    return found[0] if len(found) == 1 else None
+
+
+#: Tables and views of a name; rows are counted only of what a database of DuckDB's own format holds.
+_DUCKDB_ENTRIES = """
+SELECT t.database_name, t.schema_name, CASE d.type WHEN 'duckdb' THEN t.estimated_size END
+FROM duckdb_tables() t JOIN duckdb_databases() d USING (database_name) WHERE lower(t.table_name) = ?
+UNION ALL
+SELECT v.database_name, v.schema_name, NULL FROM duckdb_views() v WHERE lower(v.view_name) = ?
+"""
+_DUCKDB_PLACE = "SELECT current_database(), current_schema()"
+
+
 def execute(connection: Any, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
     """Ask a query and give all rows, as tuples whatever the connection makes of rows."""
     return [row for rows in _row_batches(connection, query, parameters, 10_000) for row in rows]

@@ -25,6 +25,8 @@ class Dialect:
     real: str = "FLOAT"
     text_type: str = "VARCHAR"
     quote: str = '"'
+    true: str = "TRUE"
+    false: str = "FALSE"
     #: Behind a text, makes it equal only to itself, whatever the collation of column or database.
     binary: str = ""
     #: Longer names are cut silently.
@@ -73,6 +75,10 @@ class Dialect:
         # PostgreSQL's indexes serve comparisons of float32 with doubles.
         return f"CAST('{_spelled(value)}' AS {self.double if self.name == 'postgres' else self.real})"
 
+    def truth(self, value: bool) -> str:
+        """Write a truth value."""
+        return self.true if value else self.false
+
     def label(self, label: Label | None) -> str:
         """Write an answer."""
         if label is None:
@@ -80,7 +86,7 @@ class Dialect:
         if isinstance(label, str):
             return self.text(label)
         if isinstance(label, bool):
-            return "TRUE" if label else "FALSE"
+            return self.truth(label)
         return f"CAST('{label}' AS BIGINT)" if isinstance(label, int) else self.number(label)
 
 
@@ -95,10 +101,11 @@ DIALECTS = {
         max_name_bytes=63,
     ),
     # Between double quotes, SQLite takes a name that no column has for a text; between backticks never.
+    # TRUE and FALSE are columns to it where there are some of that name.
     "sqlite": Dialect(
         "sqlite", "SQLite", double="REAL", real="REAL", text_type="TEXT", quote="`", greatest="max",
         binary=" COLLATE BINARY",
-        least="min",
+        least="min", true="1", false="0",
     ),
     "spark": Dialect(
         "spark", "Spark SQL", text_type="STRING", quote="`",

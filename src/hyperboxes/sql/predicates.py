@@ -8,7 +8,7 @@ number, so that the upper side is always asked: ``<= Infinity`` is what keeps th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -57,6 +57,11 @@ class Columns:
         """Give the columns of a table in a dialect."""
         return (SqliteColumns if dialect.name == "sqlite" else Columns)(dialect, types)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns; none if no types were given."""
+        return tuple(self._types)
+
     def type_of(self, name: str) -> ColumnType:
         """Give the type of a column; an unknown one if no types were given."""
         if not self.known:
@@ -77,7 +82,7 @@ class Columns:
 
     def box(self, conditions: Sequence[Condition]) -> str:
         """Write what a box asks of a row."""
-        return chain("AND", self.predicates(conditions)) or "TRUE"
+        return chain("AND", self.predicates(conditions)) or self.dialect.true
 
     def unsafe(self, condition: Condition) -> str | None:
         """Give a cell whose NaN a comparison alone does not keep out, None if there is no such danger.
@@ -243,6 +248,52 @@ class Columns:
         if column.sort == "decimal":
             return _among(cell, [exact_decimal(Fraction(value)) for value in numbers])
         return _among(self.as_double(name), [self.dialect.number(float(value)) for value in numbers])
+
+
+class StoredColumns(Columns):
+    """Columns of a table that DuckDB keeps itself.
+
+    Its own statistics know of NaN, so that the upper side keeps it out. The sides of a box are asked
+    one by one, first the one that keeps out most: the next is asked only of the rows that are left.
+    """
+
+    def __init__(
+        self, dialect: Dialect, types: Mapping[str, str] | None, share: Callable[[Condition], float]
+    ) -> None:
+        super().__init__(dialect, types)
+        self._share = share
+
+    def predicates(self, conditions: Sequence[Condition]) -> list[str]:
+        """Write what a box asks, side by side."""
+        sides = [side for condition in conditions for side in self._sides(condition)]
+        return [text for _, text in sorted(sides, key=lambda side: side[0])]
+
+    def unsafe(self, condition: Condition) -> str | None:
+        """Give no cell: comparisons alone keep NaN out."""
+        return None
+
+    def _sides(self, condition: Condition) -> list[tuple[float, str]]:
+        """Write each side, and the share of the rows that it leaves of those it is asked of."""
+        share = self._share(condition)
+        if condition.categories is not None or condition.lower == condition.upper:
+            return [(share, self._predicate(condition))]
+        if condition.upper == math.inf:
+            return [(share, self._predicate(condition)), *self._not_nan(condition)]
+        if condition.lower == -math.inf:
+            return [(share, self._predicate(condition))]
+        sides = [condition._replace(upper=math.inf), condition._replace(lower=-math.inf)]
+        first, second = sorted(sides, key=self._share)
+        alone = self._share(first)
+        rest = max(alone, share / alone) if alone else 1.0  # never before the first
+        return [(alone, self._predicate(first)), (rest, self._predicate(second))]
+
+    def _not_nan(self, condition: Condition) -> list[tuple[float, str]]:
+        if not self._may_be_nan(condition):
+            return []
+        cell, number = self.as_double(condition.name), self.dialect.number
+        if self.type_of(condition.name).sort == "real":
+            cell, number = self.dialect.identifier(condition.name), self.dialect.real_number
+        return [(1.0, _between(cell, None, Side("<=", number(math.inf))))]
 
 
 class SqliteColumns(Columns):

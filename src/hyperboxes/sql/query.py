@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from ..boxes import Boxes, Label
 from ..summary import asked_answer
 from .box_table import search_box_table
-from .databases import column_types, dialect_of
+from .databases import column_types, dialect_of, stored_rows
 from .dialects import DIALECTS, Dialect, name_parts, qualified
 from .nearest import nearest_answer
-from .predicates import Columns, chain
+from .predicates import Columns, StoredColumns, chain
+from .selectivity import sampled_share
 
 DialectName = Literal["duckdb", "postgres", "sqlite", "spark"]
 Kind = Literal["case", "where", "select", "view"]
@@ -71,7 +72,8 @@ def to_sql(
         What the columns are, as the database spells it, for instance ``{"age": "SMALLINT"}``.
     connection : optional
         An open connection (duckdb, sqlite3, psycopg) or Spark session that types and dialect of the
-        table are read from.
+        table are read from. Of a table that DuckDB keeps itself, a few rows are read, too, for the order of
+        the conditions in a box: those that few rows fulfil come first.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def to_sql(
     if kind not in get_args(Kind):
         raise ValueError(f"kind must be one of {list(get_args(Kind))}, got {kind!r}")
     syntax = DIALECTS[dialect]
-    columns = Columns.of(syntax, types)
+    columns = _columns(boxes, syntax, types, connection, table)
     if kind == "where":
         return _where(boxes, columns, label, box)
     if label is not ... or box is not None:
@@ -117,6 +119,18 @@ def to_sql(
     parts = name_parts(table)
     name = view if view is not None else (*parts[:-1], f"{parts[-1]}_{column}")
     return f"CREATE VIEW {qualified(name, syntax)} AS\n{query}"
+
+
+def _columns(
+    boxes: Boxes, dialect: Dialect, types: Mapping[str, str] | None, connection: Any,
+    table: str | Sequence[str] | None,
+) -> Columns:  # fmt: skip
+    """Give the columns of the table, of which DuckDB tells most if it keeps the table itself."""
+    columns = Columns.of(dialect, types)
+    rows = None if connection is None or table is None else stored_rows(connection, table)
+    if rows is None or table is None:
+        return columns
+    return StoredColumns(dialect, types, sampled_share(boxes, columns, connection, table, rows))
 
 
 def _dialect_of_connection(connection: Any, asked: str | None) -> Any:
@@ -162,15 +176,16 @@ def _where(boxes: Boxes, columns: Columns, label: Label | EllipsisType | None, b
             raise ValueError("give a label or a box, not both: the rows of a class, or those in a box")
         if not -boxes.n_boxes <= box < boxes.n_boxes:
             raise ValueError(f"there is no box {box}; there are {boxes.n_boxes}, from 0 on")
-        return chain("AND", columns.predicates(boxes.conditions(box)), "  ") or "TRUE"
+        return chain("AND", columns.predicates(boxes.conditions(box)), "  ") or columns.dialect.true
     wanted = asked_answer(boxes, label)
     gets = np.array([answer == wanted for answer in boxes.answers.tolist()])
     if boxes.uncovered == "nearest" or boxes.n_boxes > MOST_BRANCHES:
-        return _case(boxes, columns, ["TRUE" if yes else "FALSE" for yes in gets])
+        return _case(boxes, columns, [columns.dialect.truth(yes) for yes in gets])
     if gets[-1]:
         others = _decided_by(boxes, columns, ~gets[:-1])
-        return "TRUE" if others is None else f"({others}) IS NOT TRUE"
-    return _decided_by(boxes, columns, gets[:-1]) or "FALSE"
+        true = columns.dialect.true
+        return true if others is None else f"({others}) IS NOT {true}"
+    return _decided_by(boxes, columns, gets[:-1]) or columns.dialect.false
 
 
 def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> str | None:
@@ -180,7 +195,8 @@ def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> st
     """
     before = np.triu(boxes.overlaps(), k=1) & ~chosen[:, None] & chosen
     if before.sum() > MOST_SPELLED_OUT:
-        return _case(boxes, columns, ["TRUE" if yes else "FALSE" for yes in (*chosen, False)])
+        return _case(boxes, columns, [columns.dialect.truth(yes) for yes in (*chosen, False)])
+    true = columns.dialect.true
     predicates = {}
 
     def predicate(box: int) -> str:
@@ -190,9 +206,9 @@ def _decided_by(boxes: Boxes, columns: Columns, chosen: NDArray[np.bool_]) -> st
 
     found = []
     for box in np.flatnonzero(chosen & ~boxes.shadowed()):
-        rivals = [f"({predicate(int(rival))}) IS NOT TRUE" for rival in np.flatnonzero(before[:, box])]
+        rivals = [f"({predicate(int(rival))}) IS NOT {true}" for rival in np.flatnonzero(before[:, box])]
         asked = columns.predicates(boxes.conditions(int(box)))
-        found.append([*asked, *rivals] or ["TRUE"])
+        found.append([*asked, *rivals] or [true])
     if len(found) == 1:
         return chain("AND", found[0], "  ")
     return chain("OR", [f"({chain('AND', asked)})" for asked in found], "  ") if found else None

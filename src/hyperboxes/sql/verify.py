@@ -114,7 +114,7 @@ def verify(
     columns = Columns.of(dialect, types)
     used = [boxes.feature_names[feature] for feature in np.flatnonzero(boxes.restricted.any(axis=0))]
     source = qualified(table, dialect)
-    answer = to_sql(boxes, dialect=dialect.name, types=types)  # type: ignore[arg-type]
+    answer = to_sql(boxes, table=table, connection=connection, types=types, kind="case")
     begin = time.perf_counter()
     count = f"SELECT prediction, count(*) FROM (SELECT {answer} AS prediction FROM {source}) AS answers"  # noqa: S608
     rows = sum(number for _, number in execute(connection, f"{count} GROUP BY prediction"))
