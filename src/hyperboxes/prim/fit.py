@@ -148,8 +148,8 @@ def cover(
 ) -> list[Trajectory]:  # fmt: skip
     """Find one box after the other, each among the rows that no earlier one holds.
 
-    ``progress`` is told, after each box, which share of the work is done: of the boxes that may be found, or
-    of what there is to cover, whichever is nearer to its end.
+    ``progress`` is told, after each box but the last, which share of the work is done: of the boxes that may
+    be found, or of what there is to cover, whichever is nearer to its end.
     """
     goal = Target.from_data(target, weight)
     if settings.criterion == "f1" and not goal.binary:
@@ -164,16 +164,18 @@ def cover(
     folds = _folds(search, seed)
     state = _State(weighed, np.zeros(2, np.int64))
     found: list[Trajectory] = []
-    while n_boxes is None or len(found) < n_boxes:
+    while True:
         step = _next_box(search, folds, state, label)
         if step is None:
-            break
-        trajectory, state = step
+            return found
+        trajectory, box, sums = step
         found.append(trajectory)
+        if len(found) == n_boxes:  # what is left then matters to nobody
+            return found
+        state = state.without(search, box, sums)
         if progress is not None:
             covered = float(state.covered[1] / search.total[1]) if goal.binary else 1 - state.left.mean()
             progress(max(covered, len(found) / (n_boxes or np.inf)))
-    return found
 
 
 class _State(NamedTuple):
@@ -181,6 +183,13 @@ class _State(NamedTuple):
 
     left: Bools
     covered: Ints
+
+    def without(self, search: Search, box: RankBox, sums: Ints) -> _State:
+        """Set the rows of a box aside, whose weight and target are given."""
+        rows = np.flatnonzero(self.left)
+        left = self.left.copy()
+        left[rows[search.ranks.inside(box, rows)]] = False
+        return _State(left, self.covered + sums)
 
 
 def _folds(search: Search, seed: int) -> list[Bools]:
@@ -197,8 +206,8 @@ def _folds(search: Search, seed: int) -> list[Bools]:
 
 def _next_box(
     search: Search, folds: list[Bools], state: _State, label: Label
-) -> tuple[Trajectory, _State] | None:
-    """Find the next box and what is left then; None where no box is worth keeping."""
+) -> tuple[Trajectory, RankBox, Ints] | None:
+    """Find the next box, with its weight and target; None where no box is worth keeping."""
     settings, units = search.settings, search.target.units
     rows = np.flatnonzero(state.left)
     if not len(rows) or units[rows, 0].sum(dtype=np.int64) < max(1.0, search.min_support):
@@ -223,10 +232,7 @@ def _next_box(
         return None
     if settings.criterion in ("f1", "wracc"):  # other criteria leave bounds as published packages do
         at = record.replace(search.centre(box, rows), "centre", at)
-    held = rows[search.ranks.inside(box, rows)]
-    left = state.left.copy()
-    left[held] = False
-    return record.trajectory(at, label), _State(left, state.covered + sums)
+    return record.trajectory(at, label), box, sums
 
 
 def _choose(search: Search, peels: Path, folds: list[Bools], state: _State) -> int | None:

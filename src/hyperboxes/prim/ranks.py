@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..binning import snap
 from ..boxes import Boxes
 from ..kernels import prim as kernels
-from ..kernels._threads import run
+from ..kernels._threads import n_threads, run
 from ..kernels.ranking import rank
 from ..tables import Table
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 Bools = NDArray[np.bool_]
-#: Columns that are copied out of a row-major table together: as many cells as the processor fetches at once.
+#: Most columns copied out of a row-major table together: as many cells as the processor fetches at once.
 COLUMNS_AT_ONCE = 8
 #: Integer columns are ranked by counting if their range is at most this many times the number of rows.
 COUNTED_RANGE = 4
@@ -70,8 +70,12 @@ class Ranks:
         examples: list[Int32s] = [np.zeros(0, np.int32)] * d
         integer = np.zeros(d, bool)
 
+        # As many parts for each thread, of about the same size.
+        rounds = max(1, -(-d // (COLUMNS_AT_ONCE * n_threads())))
+        width = max(1, -(-d // (rounds * n_threads())))
+
         def rank_columns(first: int) -> None:
-            block = np.ascontiguousarray(X[:, first : first + COLUMNS_AT_ONCE].T)
+            block = np.ascontiguousarray(X[:, first : first + width].T)
             for j, column in enumerate(block, start=first):
                 known = table.categories.get(names[j])
                 if known is not None:
@@ -80,7 +84,7 @@ class Ranks:
                 else:
                     examples[j], integer[j] = _rank(column, codes[j])
 
-        run(rank_columns, range(0, d, COLUMNS_AT_ONCE))
+        run(rank_columns, range(0, d, width))
         n_values = np.array([len(rows) for rows in examples], np.int64)
         unordered = np.array([name in table.categories and name not in table.ordered for name in names], bool)
         levels = np.where(unordered, n_values, 0)
