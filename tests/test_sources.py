@@ -205,3 +205,15 @@ def test_arrow_files_without_pandas_types_are_read(tmp_path):
 def test_gzip_is_known_by_its_content(tmp_path):
     (tmp_path / "t.csv").write_bytes(gzip.compress(b"a,b\n1,2\n"))
     assert sources.read(str(tmp_path / "t.csv")).frame["b"].tolist() == [2]
+
+
+def test_reading_text_tells_the_share_that_is_read(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("a,b\n" + "1.5,2\n" * 400_000)
+    shares = []
+    told = sources.read(str(path), progress=shares.append).frame
+    assert len(shares) > 5
+    assert shares == sorted(shares)
+    assert shares[0] < 0.3
+    assert shares[-1] == 1.0
+    assert told.equals(sources.read(str(path)).frame)

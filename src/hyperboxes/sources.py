@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,8 @@ DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
 SQLITE_ENDINGS = (".sqlite", ".sqlite3")
 KNOWN = ".csv, .tsv or .txt (also .gz), .parquet, .arrow or .feather, or FILE.duckdb::TABLE"
 DELIMITERS = ",;\t|"
+#: Told which share of a file is read.
+Progress = Callable[[float], None] | None
 #: Lines that tell the delimiter.
 SNIFFED_LINES = 50
 #: A column of text of which so many cells are numbers was meant to be one of numbers.
@@ -92,7 +94,10 @@ class TableFile:
         return frame, np.asarray(column.tolist())
 
 
-def read(source: str, *, text_columns: Collection[str] = (), ignore: Collection[str] = ()) -> TableFile:
+def read(
+    source: str, *, text_columns: Collection[str] = (), ignore: Collection[str] = (),
+    progress: Progress = None,
+) -> TableFile:  # fmt: skip
     """Read a table.
 
     Parameters
@@ -104,6 +109,8 @@ def read(source: str, *, text_columns: Collection[str] = (), ignore: Collection[
         Columns that hold text even if all of it looks like numbers.
     ignore : collection of str
         Columns to leave out.
+    progress : callable, optional
+        Told now and then which share of a delimited text is read; other files tell nothing.
 
     Raises
     ------
@@ -111,7 +118,7 @@ def read(source: str, *, text_columns: Collection[str] = (), ignore: Collection[
         In one line, naming file, line and column.
     """
     with naming(source):
-        table = _read(source, frozenset(text_columns))
+        table = _read(source, frozenset(text_columns), progress)
     absent = [name for name in ignore if name not in table.frame.columns]
     if absent:
         raise ValueError(f"{source}: no column {absent[0]!r} to ignore; it has {list(table.frame.columns)}")
@@ -132,11 +139,11 @@ def naming(source: str) -> Iterator[None]:
         raise ValueError(text if text.startswith(source) else f"{source}: {text}") from error
 
 
-def _read(source: str, text_columns: frozenset[str]) -> TableFile:
+def _read(source: str, text_columns: frozenset[str], progress: Progress) -> TableFile:
     if "::" in source:
         return TableFile(source, _read_database(source))
     if source == "-":
-        return _read_bytes("standard input", sys.stdin.buffer.read(), text_columns)
+        return _read_bytes("standard input", sys.stdin.buffer.read(), text_columns, progress)
     if source.startswith(("postgresql://", "postgres://")):
         raise ValueError("say which table: add ::TABLE or ::SCHEMA.TABLE")
     ending = _ending(source)
@@ -146,7 +153,7 @@ def _read(source: str, text_columns: frozenset[str]) -> TableFile:
         return TableFile(source, _read_arrow(source))
     if ending in TEXT_ENDINGS:
         with open(source, "rb") as file:
-            return _read_text(source, file.read(), text_columns)
+            return _read_text(source, file.read(), text_columns, progress)
     if ending in (*DUCKDB_ENDINGS, *SQLITE_ENDINGS) and os.path.exists(source):
         raise ValueError(f"say which table: {source}::TABLE; it has {_tables_in(source)}")
     if not os.path.exists(source):
@@ -166,7 +173,7 @@ def _pandas() -> Any:
     return pandas
 
 
-def _read_bytes(name: str, data: bytes, text_columns: frozenset[str]) -> TableFile:
+def _read_bytes(name: str, data: bytes, text_columns: frozenset[str], progress: Progress) -> TableFile:
     """Read what comes without a name, by its first bytes."""
     if not data:
         raise ValueError(f"{name} is empty")
@@ -174,7 +181,7 @@ def _read_bytes(name: str, data: bytes, text_columns: frozenset[str]) -> TableFi
         return TableFile(name, _pandas().read_parquet(io.BytesIO(data)))
     if data.startswith(b"ARROW1"):
         return TableFile(name, _read_arrow(io.BytesIO(data)))
-    return _read_text(name, data, text_columns)
+    return _read_text(name, data, text_columns, progress)
 
 
 def _read_arrow(source: str | io.BytesIO) -> Any:
@@ -193,14 +200,14 @@ def _read_arrow(source: str | io.BytesIO) -> Any:
 # -- delimited text --------------------------------------------------------------------------------
 
 
-def _read_text(name: str, data: bytes, text_columns: frozenset[str]) -> TableFile:
+def _read_text(name: str, data: bytes, text_columns: frozenset[str], progress: Progress) -> TableFile:
     data = _plain_bytes(name, data)
     delimiter = _delimiter(data, name)
     header = _check_shape(name, data, delimiter)
     kinds = {column: str for column in header if column in text_columns}
-    frame, notes = _parse(data, delimiter, dtype=kinds), []
+    frame, notes = _parse(data, delimiter, progress, dtype=kinds), []
     if delimiter != "," and _has_decimal_commas(frame, text_columns):
-        frame = _parse(data, delimiter, dtype=kinds, decimal=",")
+        frame = _parse(data, delimiter, progress, dtype=kinds, decimal=",")
         notes.append(f"{name}: numbers are read with a decimal comma")
     table = TableFile(name, frame, data, delimiter, notes)
     if header and header[0] == "":
@@ -284,12 +291,27 @@ def _check_header(name: str, header: list[str]) -> list[str]:
     return header
 
 
-def _parse(data: bytes, delimiter: str, **options: Any) -> Any:
+class _Told(io.BytesIO):
+    """Bytes that tell which share of them was read."""
+
+    def __init__(self, data: bytes, progress: Callable[[float], None]) -> None:
+        super().__init__(data)
+        self._size, self._progress = len(data), progress
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read on, and tell."""
+        found = super().read(size)
+        self._progress(self.tell() / self._size)
+        return found
+
+
+def _parse(data: bytes, delimiter: str, progress: Progress = None, **options: Any) -> Any:
     pandas = _pandas()
+    opened = io.BytesIO(data) if progress is None else _Told(data, progress)
     # Until 3.1, the default parser of pandas might miss the nearest float64.
     if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
         options["float_precision"] = "round_trip"
-    return pandas.read_csv(io.BytesIO(data), sep=delimiter, low_memory=False, index_col=False, **options)
+    return pandas.read_csv(opened, sep=delimiter, low_memory=False, index_col=False, **options)
 
 
 def _is_text(column: Any) -> bool:

@@ -59,8 +59,8 @@ def read_table(
     text = [] if boxes is None else text_columns(boxes)
     if boxes is not None and target is not None and boxes.classes.dtype.kind == "U":
         text.append(target)
-    with waiting(f"reading {one_line(source)}"):
-        table = sources.read(source, text_columns=text, ignore=ignore)
+    with waiting(f"reading {one_line(source)}") as tell:
+        table = sources.read(source, text_columns=text, ignore=ignore, progress=tell)
     for note in table.notes:
         say(f"note: {one_line(note)}")
     return table
