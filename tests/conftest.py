@@ -40,9 +40,17 @@ def pytest_configure():
 
 
 @pytest.fixture(scope="session")
-def postgres():
-    """Give the connection string of a PostgreSQL that only these tests know."""
+def _cluster():
     from postgres import cluster
 
     with cluster() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def postgres(_cluster):
+    """Give the connection string of a PostgreSQL database that only this module knows."""
+    from postgres import database
+
+    with database(_cluster) as address:
         yield address

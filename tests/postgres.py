@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pwd
 import shutil
@@ -15,6 +16,7 @@ import pytest
 
 #: Where Debian and Fedora keep the programs of the server, which are not on PATH there.
 HOMES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
+_NUMBERS = itertools.count()
 #: Nothing of the cluster outlives the tests, so that nothing has to reach the disk.
 SETTINGS = {
     "listen_addresses": "''",
@@ -59,7 +61,7 @@ def _account() -> str | None:
 
 @contextlib.contextmanager
 def cluster() -> Iterator[str]:
-    """Start a cluster and give the connection string of its one database; stop it whatever happens."""
+    """Start a cluster and give the connection string of its first database; stop it whatever happens."""
     binaries = programs()
     if binaries is None:
         unavailable("no PostgreSQL server: neither initdb on PATH nor under /usr/lib/postgresql")
@@ -94,3 +96,15 @@ def cluster() -> Iterator[str]:
             run("pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop")
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def database(address: str) -> Iterator[str]:
+    """Make an empty database in a cluster, and give its connection string; drop it in the end."""
+    import psycopg
+
+    name = f"tests_{next(_NUMBERS)}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield address.replace("dbname=postgres", f"dbname={name}")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -347,7 +347,7 @@ def test_postgres_is_read_verified_and_searched(databases, postgres):
     assert len(found.stdout.splitlines()) == 6
 
 
-@pytest.mark.skipif(DATA is None, reason="needs HYPERBOXES_DATA")
+@pytest.mark.skipif(not DATA, reason="needs HYPERBOXES_DATA")
 def test_cars_are_learned_from_text_alone(tmp_path):
     out = tmp_path / "cars.boxes.json"
     done = run("fit", Path(DATA) / "cars.parquet", "--target", "target", "--positive", "unacc", "-o", out)
@@ -362,7 +362,7 @@ def test_cars_are_learned_from_text_alone(tmp_path):
     assert from_csv == from_parquet
 
 
-@pytest.mark.skipif(DATA is None, reason="needs HYPERBOXES_DATA")
+@pytest.mark.skipif(not DATA, reason="needs HYPERBOXES_DATA")
 def test_covtype_is_answered_in_full(tmp_path):
     frame = pd.read_parquet(Path(DATA) / "covtype.parquet")
     sample = frame.sample(4000, random_state=0)

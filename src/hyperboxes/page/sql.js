@@ -8,13 +8,17 @@ import { firstFrom, nextAfter, ratio, repr } from "./numbers.js";
 const DIALECTS = {
   duckdb: {
     title: "DuckDB", double: "DOUBLE", text: "VARCHAR", quote: '"', binary: ' COLLATE "C"',
-    greatest: "GREATEST", folds: true,
+    greatest: "GREATEST", truth: ["FALSE", "TRUE"], folds: true,
   },
   postgres: {
     title: "PostgreSQL", double: "DOUBLE PRECISION", text: "TEXT", quote: '"', binary: ' COLLATE "C"',
-    greatest: "GREATEST", least: "LEAST", maxNameBytes: 63,
+    greatest: "GREATEST", least: "LEAST", truth: ["FALSE", "TRUE"], maxNameBytes: 63,
   },
-  sqlite: { title: "SQLite", double: "REAL", quote: "`", binary: " COLLATE BINARY", greatest: "max", least: "min", folds: true },
+  // TRUE and FALSE are columns to SQLite where there are some of that name.
+  sqlite: {
+    title: "SQLite", double: "REAL", quote: "`", binary: " COLLATE BINARY", greatest: "max", least: "min",
+    truth: ["0", "1"], folds: true,
+  },
 };
 // Databases limit how deep an expression nests and how many arguments a function takes.
 const CHAIN = 100;
@@ -55,7 +59,7 @@ function boxText(conditions, syntax) {
     const greatest = cells.length === 1 ? cells[0] : `GREATEST(${cells.join(", ")})`;
     asked.push(`${greatest} IS DISTINCT FROM ${numberText(NaN, syntax)}`);
   }
-  return chain(asked) || "TRUE";
+  return chain(asked) || syntax.truth[1];
 }
 
 function chain(parts) {
@@ -198,7 +202,7 @@ function reach(bound, scale) {
 
 function labelText(label, syntax) {
   if (label.kind === "text") return quotedText(label.value, syntax);
-  if (label.kind === "bool") return label.python.toUpperCase();
+  if (label.kind === "bool") return syntax.truth[Number(label.python === "True")];
   // As Python wrote it: JavaScript would round a long integer.
   return label.kind === "int" ? `CAST('${label.python}' AS BIGINT)` : numberText(Number(label.python), syntax);
 }
