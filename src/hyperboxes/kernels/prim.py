@@ -348,7 +348,7 @@ def paste(  # type: ignore[no-untyped-def]
     box in place; returns steps and sums as ``peel`` does.
     """
     begin = _first_cells(np.where(open_, 0, n_values))  # no cells for features that have no side to move
-    cells = np.zeros((begin[-1], 2), np.int64)
+    cells = np.zeros((begin[-1], 2), weight.dtype)
     blocks = np.zeros((begin[-1] >> BLOCK_BITS, 2), np.int64)
     sole = np.empty(len(rows), np.int64)
     steps, sums = np.empty((64, 3), np.int64), np.empty((65, 2), np.int64)

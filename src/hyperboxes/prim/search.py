@@ -174,11 +174,15 @@ class Search:
     def in_bytes(self) -> bool:
         """Whether the counts of every cell fit into a byte.
 
-        Peels jump between cells, so they go by how many lie in the processor's cache: in bytes, a table of
-        100,000 rows and 20 features without ties is peeled in half the time.
+        Peels and pastes jump between cells, so they go by how many lie in the processor's cache: in bytes, a
+        table of 100,000 rows and 20 features without ties is peeled in half the time.
         """
         largest = int(np.abs(self.target.units).max(initial=0))
         return largest * self.ranks.most_equal <= LARGEST_IN_BYTE
+
+    def _narrow(self, units: Units) -> Units:
+        """Give the units in the type that kernels are to count in."""
+        return units.astype(np.int8) if self.in_bytes else units
 
     def _kinds(self) -> tuple[Ints, Bools, Ints]:
         return self.ranks.n_values, self.ranks.unordered, self.ranks.first_level
@@ -188,12 +192,12 @@ class Search:
         ranks, settings = self.ranks, self.settings
         leaves = np.zeros(len(units), np.int32)
         start = ranks.whole()
-        units = units.astype(np.int8) if self.in_bytes else units
         mass, total = self.total.tolist()
         most = len(ranks.n_values) if settings.max_features is None else settings.max_features
         steps, sums = kernels.peel(
-            ranks.codes, units, rows, *self._kinds(), ranks.named, self.limits.may_low, self.limits.may_high,
-            *start.copy(), settings.peel_fraction, max(1.0, min_support),
+            ranks.codes, self._narrow(units), rows, *self._kinds(), ranks.named,
+            self.limits.may_low, self.limits.may_high, *start.copy(),
+            settings.peel_fraction, max(1.0, min_support),
             kernels.OBJECTIVES.index(settings.objective), total / mass, total, most, leaves,
         )  # fmt: skip
         return Path(start, steps, sums, leaves)
@@ -201,7 +205,7 @@ class Search:
     def paste(self, box: RankBox, rows: Ints) -> Path:
         """Paste from a box while its mean rises."""
         steps, sums = kernels.paste(
-            self.ranks.codes, self.target.units, rows, *self._kinds(), *box.copy(),
+            self.ranks.codes, self._narrow(self.target.units), rows, *self._kinds(), *box.copy(),
             self.settings.paste_fraction,
         )  # fmt: skip
         return Path(box, steps, sums, np.zeros(0, np.int32))
