@@ -1,5 +1,6 @@
 """Compiling: said once where a person waits, silent elsewhere, and kept for the next process."""
 
+import gc
 import logging
 import os
 import subprocess
@@ -148,3 +149,22 @@ def _no_folder(signature, cache=False, **options):
     if cache:
         raise RuntimeError("no locator available")
     return lambda function: function
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_the_garbage_collector_rests_while_a_kernel_is_compiled_and_is_put_back(collecting):
+    listener = _compile.Uncollected()
+    outer, others = (
+        SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=SimpleNamespace(__module__=module))})
+        for module in ("hyperboxes.kernels.rows", "elsewhere")
+    )
+    seen = []
+    before = gc.isenabled()
+    try:
+        (gc.enable if collecting else gc.disable)()
+        for begin, told in [(1, others), (1, outer), (1, others), (0, others), (0, outer), (0, others)]:
+            (listener.on_start if begin else listener.on_end)(told)
+            seen.append(gc.isenabled())
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen == [collecting, False, False, False, collecting, collecting]

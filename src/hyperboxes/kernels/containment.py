@@ -17,7 +17,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from ._compile import bare_inner, inner, kernel
+from ._compile import BARE, bare_inner, kernel
 from ._threads import n_threads, run
 
 if TYPE_CHECKING:
@@ -104,17 +104,18 @@ def _prefetch(typing_context, address):  # type: ignore[no-untyped-def]
     return numba.types.void(numba.types.intp), generate
 
 
-@inner
-def _lines(X, used):  # type: ignore[no-untyped-def]
-    """Byte offsets within a row that reach, one by one, the cache lines of the used features."""
-    lines = np.empty(len(used), np.int64)
-    found = 0
-    for feature in used:
-        offset = feature * X.strides[1]
-        if found == 0 or abs(offset - lines[found - 1]) >= LINE_BYTES:
-            lines[found] = offset
-            found += 1
-    return lines[:found]
+def _lines(X: NDArray[Any], used: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give byte offsets within a row that reach, one by one, the cache lines of the used features.
+
+    None where a table is too short for fetching ahead.
+    """
+    lines: list[int] = []
+    if len(X) <= ROWS_AHEAD:
+        return np.array(lines, dtype=np.int64)
+    for offset in (used * X.strides[1]).tolist():
+        if not lines or abs(offset - lines[-1]) >= LINE_BYTES:
+            lines.append(offset)
+    return np.array(lines, dtype=np.int64)
 
 
 @bare_inner
@@ -189,22 +190,12 @@ def _first_in_block(buffer, start, slot, lower, upper, table, n_categories, flag
             break
 
 
-def _first_box(X, used, start, slot, lower, upper, table, n_categories, flags, inverse_scale, out):  # type: ignore[no-untyped-def]
-    buffer = np.zeros((len(used), BLOCK_ROWS + PADDING), X.dtype)
-    lines = _lines(X, used)
-    mask, todo = np.empty(BLOCK_ROWS, np.uint8), np.empty(BLOCK_ROWS, np.uint8)
-    first = np.empty(BLOCK_ROWS, np.int32)
-    for begin in range(0, len(X), BLOCK_ROWS):
-        rows = _fill(X, begin, used, lines, buffer)
-        _first_in_block(buffer, start, slot, lower, upper, table, n_categories, flags, mask, todo, first)
-        for r in range(rows):
-            out[begin + r] = first[r]
-
-
-def _contains(X, used, start, slot, lower, upper, table, n_categories, flags, inverse_scale, out):  # type: ignore[no-untyped-def]
-    buffer = np.zeros((len(used), BLOCK_ROWS + PADDING), X.dtype)
-    lines = _lines(X, used)
-    mask = np.empty(BLOCK_ROWS, np.uint8)
+def _contains(  # type: ignore[no-untyped-def]
+    X, used, start, slot, lower, upper, table, n_categories, flags, inverse_scale, lines, buffer,
+    marks, places, out,
+):  # fmt: skip
+    """Tell which rows lie in which boxes."""
+    mask = marks[0]
     for begin in range(0, len(X), BLOCK_ROWS):
         rows = _fill(X, begin, used, lines, buffer)
         for k in range(len(start) - 1):
@@ -242,32 +233,33 @@ def _nearest_of(buffer, r, start, slot, lower, upper, table, n_categories, flags
     return nearest
 
 
-def _nearest_box(X, used, start, slot, lower, upper, table, n_categories, flags, inverse_scale, out):  # type: ignore[no-untyped-def]
-    """Take the first box that contains a row, else the nearest.
+def _decide(  # type: ignore[no-untyped-def]
+    X, used, start, slot, lower, upper, table, n_categories, flags, inverse_scale, lines, buffer,
+    marks, places, nearest, out,
+):  # fmt: skip
+    """Take the first box that contains a row, else -1 or, if asked for, the nearest.
 
     Whether a box contains a row is decided by the comparisons: a tiny violation may round to zero
     once it is divided by a large scale.
     """
-    buffer = np.zeros((len(used), BLOCK_ROWS + PADDING), X.dtype)
-    lines = _lines(X, used)
-    mask, todo = np.empty(BLOCK_ROWS, np.uint8), np.empty(BLOCK_ROWS, np.uint8)
-    first = np.empty(BLOCK_ROWS, np.int32)
+    mask, todo, first = marks[0], marks[1], places[0]
     for begin in range(0, len(X), BLOCK_ROWS):
         rows = _fill(X, begin, used, lines, buffer)
         _first_in_block(buffer, start, slot, lower, upper, table, n_categories, flags, mask, todo, first)
         for r in range(rows):
             out[begin + r] = first[r]
-            if first[r] < 0:
+            if nearest and first[r] < 0:
                 out[begin + r] = _nearest_of(
                     buffer, r, start, slot, lower, upper, table, n_categories, flags, inverse_scale
                 )
 
 
-def _sole_violations(X, used, start, slot, lower, upper, table, n_categories, flags, inverse_scale, out):  # type: ignore[no-untyped-def]
-    buffer = np.zeros((len(used), BLOCK_ROWS + PADDING), X.dtype)
-    lines = _lines(X, used)
-    violated = np.empty(BLOCK_ROWS, np.int32)
-    feature = np.empty(BLOCK_ROWS, np.int32)
+def _sole_violations(  # type: ignore[no-untyped-def]
+    X, used, start, slot, lower, upper, table, n_categories, flags, inverse_scale, lines, buffer,
+    marks, places, out,
+):  # fmt: skip
+    """Give the feature that alone keeps a row out of a box; -1 where none or several do."""
+    violated, feature = places[0], places[1]
     for begin in range(0, len(X), BLOCK_ROWS):
         rows = _fill(X, begin, used, lines, buffer)
         for k in range(len(start) - 1):
@@ -296,15 +288,20 @@ def _compiled(
 ) -> Callable[..., None]:
     """Compile a loop for one type of cell; layout "C" is a row-major table, "A" any other.
 
-    Left to itself, numba would compile once more for column-major and for read-only tables.
+    Left to itself, numba would compile once more for column-major and for read-only tables. What a loop
+    needs room for is made by Python: arrays made in a kernel take long to compile.
     """
     types = numba.types
     table = types.Array(getattr(types, cells), 2, layout, readonly=True)
     bound, whole = getattr(types, bounds)[::1], types.int64[::1]
     conditions = (whole, whole, whole, bound, bound, whole, whole, types.uint8[::1], types.float64[::1])
-    outs = {_contains: types.boolean[:, ::1], _sole_violations: types.int32[:, ::1]}
-    signature = types.void(table, *conditions, outs.get(loop, whole))
-    compiled: Callable[..., None] = kernel(loop, signature)
+    outs = {
+        _contains: (types.boolean[:, ::1],),
+        _decide: (types.boolean, whole),
+        _sole_violations: (types.int32[:, ::1],),
+    }
+    room = (whole, getattr(types, cells)[:, ::1], types.uint8[:, ::1], types.int32[:, ::1])
+    compiled: Callable[..., None] = kernel(loop, types.void(table, *conditions, *room, *outs[loop]), BARE)
     return compiled
 
 
@@ -314,10 +311,11 @@ def _over_rows(
     conditions: Conditions,
     out: NDArray[Any],
     answers: NDArray[Any] | None = None,
+    options: tuple[bool, ...] = (),
 ) -> None:
     """Run a loop over the rows, in threads if that pays, converting odd types block by block.
 
-    With ``answers``, each row gets its box's entry there; -1 finds the last.
+    With ``answers``, each row gets its box's entry there; -1 finds the last. ``options`` go to the loop.
     """
     native = X.dtype in (np.float64, np.float32) and X.flags.aligned
     cells = X.dtype.name if native else "float64"
@@ -326,11 +324,14 @@ def _over_rows(
 
     def part(rows: slice) -> None:
         block = X[rows] if native else X[rows].astype(np.float64)
+        lines = _lines(block, conditions.used)
+        buffer = np.zeros((len(conditions.used), BLOCK_ROWS + PADDING), block.dtype)
+        room = lines, buffer, np.empty((2, BLOCK_ROWS), np.uint8), np.empty((2, BLOCK_ROWS), np.int32)
         if answers is None:
-            kernel(block, *conditions, out[rows])
+            kernel(block, *conditions, *room, *options, out[rows])
         else:
             box = np.empty(len(block), np.int64)
-            kernel(block, *conditions, box)
+            kernel(block, *conditions, *room, *options, box)
             # Wrapping finds -1, and unlike checking it writes into out without a copy between.
             answers.take(box, axis=0, out=out[rows], mode="wrap")
 
@@ -358,7 +359,7 @@ def contains(X: NDArray[Any], compiled: dict[str, Conditions]) -> NDArray[np.boo
 def first_box(X: NDArray[Any], compiled: dict[str, Conditions]) -> NDArray[np.int64]:
     """Give the first box that contains each row, -1 where there is none."""
     out = np.empty(len(X), np.int64)
-    _over_rows(_first_box, X, _for_cells(X, compiled), out)
+    _over_rows(_decide, X, _for_cells(X, compiled), out, options=(False,))
     return out
 
 
@@ -368,7 +369,7 @@ def nearest_box(X: NDArray[Any], compiled: dict[str, Conditions]) -> NDArray[np.
     Distances are taken from the float64 bounds whatever the cells are: they are part of the model.
     """
     out = np.empty(len(X), np.int64)
-    _over_rows(_nearest_box, X, compiled["float64"], out)
+    _over_rows(_decide, X, compiled["float64"], out, options=(True,))
     return out
 
 
@@ -377,10 +378,8 @@ def answer(
 ) -> NDArray[Any]:
     """Give each row the entry of ``answers`` for the box that decides it, the last where none does."""
     out = np.empty((len(X), *answers.shape[1:]), answers.dtype)
-    if nearest:
-        _over_rows(_nearest_box, X, compiled["float64"], out, answers)
-    else:
-        _over_rows(_first_box, X, _for_cells(X, compiled), out, answers)
+    conditions = compiled["float64"] if nearest else _for_cells(X, compiled)
+    _over_rows(_decide, X, conditions, out, answers, options=(nearest,))
     return out
 
 

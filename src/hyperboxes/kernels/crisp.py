@@ -33,8 +33,8 @@ MISSING = 255
 SMALLEST_GAIN = 1e-10
 
 
-@bare_inner
-def _count_violations(columns, first, last, violations, cover):  # type: ignore[no-untyped-def]
+@bare_kernel
+def count_violations(columns, first, last, violations, cover):  # type: ignore[no-untyped-def]
     """Count for every box and row the violated features, and for every row the boxes that hold it."""
     n = columns.shape[1]
     cover[:] = 0
@@ -60,18 +60,6 @@ def _price_of(low, high, n_bins, categorical):  # type: ignore[no-untyped-def]
     if categorical:
         return 1
     return int(low > 0) + int(high < n_bins - 1)
-
-
-@bare_inner
-def _count_conditions(first, last, n_bins, categorical, conditions):  # type: ignore[no-untyped-def]
-    """Count the conditions of each box, and give their sum."""
-    total = 0
-    for k in range(len(first)):
-        conditions[k] = 0
-        for j in range(len(n_bins)):
-            conditions[k] += _price_of(first[k, j], last[k, j], n_bins[j], categorical[j])
-        total += conditions[k]
-    return total
 
 
 @bare_inner
@@ -109,22 +97,34 @@ def count_conditions(first: Ints, last: Ints, n_bins: Ints, categorical: Bools) 
 
 
 @bare_kernel
-def count_violations(columns, first, last, violations, cover):  # type: ignore[no-untyped-def]
-    """Count for every box and row the violated features, and for every row the boxes that hold it."""
-    _count_violations(columns, first, last, violations, cover)
+def _judge(violations, cover, positive, weight, price, saved, worth):  # type: ignore[no-untyped-def]
+    """Give the objective and the plain F1; ``worth`` gets what the first of these loses without each box.
 
-
-@bare_kernel
-def _objective(  # type: ignore[no-untyped-def]
-    columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price,
-    conditions, violations, cover,
-):  # fmt: skip
-    _count_violations(columns, first, last, violations, cover)
+    ``saved`` is what is not paid then. Of no boxes at all, nothing is told but the objective.
+    """
     true, false = _covered_weight(cover, positive, weight)
     total = _total_weight(positive, weight)
-    n_conditions = _count_conditions(first, last, n_bins, categorical, conditions)
-    price = condition_price * n_conditions + box_price * len(first)
-    return _value(true, false, total, price), _value(true, false, total, 0.0)
+    value = _value(true, false, total, price)
+    for k in range(len(worth)):
+        less_true, less_false = 0.0, 0.0
+        for i in range(len(cover)):
+            if violations[k, i] == 0 and cover[i] == 1:
+                if positive[i]:
+                    less_true += weight[i]
+                else:
+                    less_false += weight[i]
+        worth[k] = value - _value(true - less_true, false - less_false, total, price - saved[k])
+    return value, _value(true, false, total, 0.0)
+
+
+def _counts(
+    columns: Codes, n_bins: Ints, categorical: Bools, first: Ints, last: Ints
+) -> tuple[Ints, NDArray[np.int16], NDArray[np.int16]]:
+    """Count conditions, violations and cover: arrays made in a kernel take long to compile."""
+    n_boxes, n = len(first), columns.shape[1]
+    violations, cover = np.empty((n_boxes, n), np.int16), np.empty(n, np.int16)
+    count_violations(columns, first, last, violations, cover)
+    return count_conditions(first, last, n_bins, categorical), violations, cover
 
 
 def objective(
@@ -132,16 +132,22 @@ def objective(
     last: Ints, condition_price: float, box_price: float,
 ) -> tuple[float, float]:  # fmt: skip
     """Give the objective of a union of boxes, and its plain F1."""
-    penalised, plain = _objective(
-        columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price,
-        *_room(len(first), columns.shape[1]),
-    )  # fmt: skip
+    conditions, violations, cover = _counts(columns, n_bins, categorical, first, last)
+    price = condition_price * int(conditions.sum()) + box_price * len(first)
+    penalised, plain = _judge(violations, cover, positive, weight, price, np.empty(0), np.empty(0))
     return penalised, plain
 
 
-def _room(n_boxes: int, n: int) -> tuple[Ints, NDArray[np.int16], NDArray[np.int16]]:
-    """Make room for conditions, violations and cover: arrays made in a kernel take long to compile."""
-    return np.empty(n_boxes, np.int64), np.empty((n_boxes, n), np.int16), np.empty(n, np.int16)
+def worth_of_boxes(
+    columns: Codes, positive: Bools, weight: Floats, n_bins: Ints, categorical: Bools, first: Ints,
+    last: Ints, condition_price: float, box_price: float,
+) -> Floats:  # fmt: skip
+    """Give what the objective would lose without each box."""
+    conditions, violations, cover = _counts(columns, n_bins, categorical, first, last)
+    price = condition_price * int(conditions.sum()) + box_price * len(first)
+    worth = np.empty(len(first))
+    _judge(violations, cover, positive, weight, price, condition_price * conditions + box_price, worth)
+    return worth
 
 
 @bare_inner
@@ -309,8 +315,9 @@ def _polish(  # type: ignore[no-untyped-def]
     d = rows.shape[1]
     n_boxes = len(first)
     total = _total_weight(positive, weight)
-    n_conditions = _count_conditions(first, last, n_bins, categorical, conditions)
-    _count_violations(columns, first, last, violations, cover)
+    n_conditions = np.int64(0)
+    for k in range(n_boxes):
+        n_conditions += conditions[k]
     condition_unit = condition_price / (2 * total)
     n_moves = 0
     for _ in range(max_sweeps):
@@ -396,13 +403,13 @@ def polish(
     Changes ``first`` and ``last`` in place; returns the penalised F1. A box over its allowance of
     conditions, or that lacks a required one, is brought in line first, at the least loss.
     """
-    (n, d), n_boxes = rows.shape, len(first)
+    d, n_boxes = rows.shape[1], len(first)
     gain, loss = np.empty((d, MISSING + 1)), np.empty((d, MISSING + 1))
     settled = np.full(n_boxes, -1)  # how many moves there had been when a box last had none to make
     value: float = _polish(
         rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
         condition_price, box_price, first, last, max_sweeps, max_moves, np.array([seed], np.uint64),
-        *_room(n_boxes, n), gain, loss, np.arange(n_boxes), settled,
+        *_counts(columns, n_bins, categorical, first, last), gain, loss, np.arange(n_boxes), settled,
     )  # fmt: skip
     return value
 
@@ -499,39 +506,3 @@ def select(
     start, held = np.empty(n_boxes + 1, np.int64), np.empty(np.count_nonzero(inside), np.int32)
     _select(inside, positive, weight, price, max_boxes, max_swaps, chosen, cover, start, held)
     return chosen
-
-
-@bare_kernel
-def _worth(  # type: ignore[no-untyped-def]
-    columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price,
-    conditions, violations, cover, worth,
-):  # fmt: skip
-    _count_violations(columns, first, last, violations, cover)
-    true, false = _covered_weight(cover, positive, weight)
-    total = _total_weight(positive, weight)
-    n_conditions = _count_conditions(first, last, n_bins, categorical, conditions)
-    price = condition_price * n_conditions + box_price * len(first)
-    value = _value(true, false, total, price)
-    for k in range(len(first)):
-        less_true, less_false = 0.0, 0.0
-        for i in range(len(cover)):
-            if violations[k, i] == 0 and cover[i] == 1:
-                if positive[i]:
-                    less_true += weight[i]
-                else:
-                    less_false += weight[i]
-        saved = condition_price * conditions[k] + box_price
-        worth[k] = value - _value(true - less_true, false - less_false, total, price - saved)
-
-
-def worth_of_boxes(
-    columns: Codes, positive: Bools, weight: Floats, n_bins: Ints, categorical: Bools, first: Ints,
-    last: Ints, condition_price: float, box_price: float,
-) -> Floats:  # fmt: skip
-    """Give what the objective would lose without each box."""
-    worth = np.empty(len(first))
-    _worth(
-        columns, positive, weight, n_bins, categorical, first, last, condition_price, box_price,
-        *_room(len(first), columns.shape[1]), worth,
-    )  # fmt: skip
-    return worth
