@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..boxes import Boxes, Label
 from ..crisp import Limits
+from ..kernels._helper import side_by_side
 from ..nn.fit import fit_hypernn
 from ..nn.settings import Settings
 from ..scaling import standardise
@@ -211,11 +212,12 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
             weight = np.where(kept.apply(table.matrix) >= 0, 0.0, weight)
         settings = self._settings()
         gradient = self._torch_gradient(settings, len(table.matrix), seed)
-        fit = fit_hypernn(
-            table, classes, self._plain_labels(), weight, self._targets(), limits=self._limits(table),
-            settings=settings, given=given, warm=self._warm_boxes(table), gradient=gradient,
-            may_turn=self._may_turn(), seed=seed, progress=self.verbose,
-        )  # fmt: skip
+        with side_by_side(settings.polish):
+            fit = fit_hypernn(
+                table, classes, self._plain_labels(), weight, self._targets(), limits=self._limits(table),
+                settings=settings, given=given, warm=self._warm_boxes(table), gradient=gradient,
+                may_turn=self._may_turn(), seed=seed, progress=self.verbose,
+            )  # fmt: skip
         self.history_, self.n_iter_ = fit.history, settings.n_steps if gradient is None else gradient.n_epochs
         boxes = fit.boxes if kept is None else Boxes.concat([kept, fit.boxes])
         boxes = self._with_uncovered(boxes, table, classes, weight)

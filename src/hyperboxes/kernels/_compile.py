@@ -17,6 +17,8 @@ from typing import Any
 import numba
 from numba.core import event
 
+from ._helper import start_if_wanted
+
 #: Dividing by zero gives what IEEE 754 says rather than an error, whose tests keep loops from vectorising.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 #: For functions that make no arrays: references to those they are given are not counted. Each view of a row
@@ -69,6 +71,8 @@ class CompileNotice(event.Listener):
     def on_start(self, compiling: Any) -> None:
         """Note when a function begins; those it calls are compiled within its time."""
         ours = compiling.data["dispatcher"].py_func.__module__.startswith("hyperboxes.")
+        if ours and self.kept:
+            start_if_wanted()
         if ours and self.spent > self.patience and not self.said:
             self.said = True
             self._say()

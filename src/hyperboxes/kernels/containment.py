@@ -18,6 +18,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ._compile import BARE, bare_inner, kernel
+from ._helper import wait_for
 from ._threads import n_threads, run
 
 if TYPE_CHECKING:
@@ -301,6 +302,7 @@ def _compiled(
         _sole_violations: (types.int32[:, ::1],),
     }
     room = (whole, getattr(types, cells)[:, ::1], types.uint8[:, ::1], types.int32[:, ::1])
+    wait_for(loop.__name__)
     compiled: Callable[..., None] = kernel(loop, types.void(table, *conditions, *room, *outs[loop]), BARE)
     return compiled
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._compile import bare_inner, bare_kernel
+from ._helper import shared
 from .random import draw
 
 Codes = NDArray[np.uint8]
@@ -33,6 +34,7 @@ MISSING = 255
 SMALLEST_GAIN = 1e-10
 
 
+@shared
 @bare_kernel
 def count_violations(columns, first, last, violations, cover):  # type: ignore[no-untyped-def]
     """Count for every box and row the violated features, and for every row the boxes that hold it."""
@@ -96,6 +98,7 @@ def count_conditions(first: Ints, last: Ints, n_bins: Ints, categorical: Bools) 
     return np.asarray(asked.sum(axis=1), dtype=np.int64)
 
 
+@shared
 @bare_kernel
 def _judge(violations, cover, positive, weight, price, saved, worth):  # type: ignore[no-untyped-def]
     """Give the objective and the plain F1; ``worth`` gets what the first of these loses without each box.
@@ -306,6 +309,7 @@ def _move(  # type: ignore[no-untyped-def]
     return true, false
 
 
+@shared
 @bare_kernel
 def _polish(  # type: ignore[no-untyped-def]
     rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
@@ -428,6 +432,7 @@ def _list_rows(inside, start, held):  # type: ignore[no-untyped-def]
     start[n_boxes] = r
 
 
+@shared
 @bare_kernel
 def _select(  # type: ignore[no-untyped-def]
     inside, positive, weight, price, max_boxes, max_swaps, chosen, cover, start, held

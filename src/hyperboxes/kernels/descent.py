@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._compile import BARE, bare_inner, bare_kernel
+from ._helper import shared
 from .random import draw
 
 Floats = NDArray[np.float64]
@@ -164,6 +165,7 @@ def union_loss(log_h, positive, slopes):  # type: ignore[no-untyped-def]
     return -math.log(inside)
 
 
+@shared
 @bare_kernel
 def _descend(  # type: ignore[no-untyped-def]
     X, weight, positives, negatives, lower, upper, n_steps, batch_size, least_positive_share,

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ._compile import inner, kernel
+from ._helper import shared
 from .descent import log_outside
 
 #: A face at this distance or further is open: no row comes near.
@@ -43,6 +44,7 @@ def _opening_cost(share, log_h, others, positive, weight):  # type: ignore[no-un
     return cost
 
 
+@shared
 @kernel
 def open_idle_faces(Z, positive, weight, lower, upper, temperature, price):  # type: ignore[no-untyped-def]
     """Open the faces of each box, cheapest first, that are not worth ``price``; bounds change in place.
