@@ -18,12 +18,28 @@ def n_threads() -> int:
 
     joblib sets that variable in its workers, so a parallel search does not overload the machine.
     """
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this platform
-        cores = os.cpu_count() or 1
+    cores = _n_cores()
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     return max(1, min(cores, int(asked))) if asked.isdecimal() else cores
+
+
+def _n_cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this platform
+        return os.cpu_count() or 1
+
+
+def _n_workers(n_tasks: int) -> int:
+    """Give the number of threads for so many tasks.
+
+    A few tasks seldom fill the cores evenly: of three alike, two cores would each take one, and one the
+    third. With a thread to each, the system shares the cores out, and all are done after one and a half.
+    Not where fewer threads than cores were asked for: then threads beyond that would find a core.
+    """
+    threads = n_threads()
+    shared_out = 1 < threads == _n_cores() and n_tasks < 4 * threads
+    return min(2 * threads if shared_out else threads, n_tasks)
 
 
 def run(
@@ -42,7 +58,7 @@ def run(
     start in less time, and may be called from any number of threads and after a fork.
     """
     tasks = list(tasks)
-    workers = min(n_threads(), len(tasks)) if cells >= SERIAL_CELLS else 1
+    workers = _n_workers(len(tasks)) if cells >= SERIAL_CELLS else 1
     if workers <= 1:
         return list(_shown(map(function, tasks), len(tasks), progress))
     with ThreadPoolExecutor(workers) as pool:

@@ -8,14 +8,15 @@ boxes under wrong labels throws half of a clean chessboard away.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..crisp import BinBoxes, CrispTask, drop_idle, improve, merge, polish
-from ..kernels._threads import run
+from ..kernels._threads import n_threads, run
 from ..kernels.crisp import MISSING, count_conditions
 from ..kernels.faces import open_idle_faces
 from .initialise import MAX_TREE_ROWS
@@ -50,13 +51,16 @@ class Way(NamedTuple):
 class Verdict(NamedTuple):
     """The way that holds best on rows left out, which rows these were, and which of them it puts in a box.
 
-    ``answers`` is None where no rows could be left out.
+    ``answers`` is None where no rows could be left out. ``found`` is what that way finds on all rows, where
+    it was searched for meanwhile, ``tree`` which of the rows left out a tree puts into the class.
     """
 
     way: Way
     fold_of: Ints
     judged: int
     answers: Bools | None
+    found: tuple[ClassProblem, BinBoxes] | None = None
+    tree: Bools | None = None
 
 
 def finish(
@@ -69,16 +73,12 @@ def finish(
     """
     if not view.problem.settings.polish:
         return view, trained.starts[0]
-    verdict = choose_way(view, trained, max_boxes)
+    verdict = choose_way(view, trained, max_boxes, beside_tree=may_turn)
     way = verdict.way
-    if (
-        may_turn
-        and _tree_is_ahead(view, max_boxes, verdict)
-        and _turned_holds_better(view, max_boxes, verdict)
-    ):
+    if may_turn and _tree_is_ahead(view, verdict) and _turned_holds_better(view, max_boxes, verdict):
         turned = view.turned()
         return finish(turned, train_starts(turned, max_boxes), max_boxes, may_stay_soft=may_stay_soft)
-    found, boxes = search(view, trained, max_boxes, way)
+    found, boxes = verdict.found or search(view, trained, max_boxes, way)
     if not (may_stay_soft and len(view.positive) >= SOFT_ROWS):
         return found, boxes
     if view.sharp().task.score(trained.starts[0])[1] <= found.sharp().task.score(boxes)[1]:
@@ -117,8 +117,11 @@ def sharpen(view: ClassProblem, boxes: BinBoxes, factor: float) -> tuple[ClassPr
     return sharp, merge(task, drop_idle(task, polish(task, start)))
 
 
-def choose_way(view: ClassProblem, trained: Trained, max_boxes: int) -> Verdict:
-    """Choose how to search by what holds on rows left out; the usual way unless another is clearly ahead."""
+def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_tree: bool = False) -> Verdict:
+    """Choose how to search by what holds on rows left out; the usual way unless another is clearly ahead.
+
+    The usual way is taken so often that, with a core to spare, all rows are searched at the same time.
+    """
     copies = view.problem.blur[1] > 0
     usual = Way(copies, 0)
     n_folds, judged = (FOLDS, FOLDS) if len(view.positive) < ONE_FOLD_ROWS else (FOLDS + 1, 1)
@@ -127,20 +130,32 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int) -> Verdict:
     for left_out in folds:
         if not (view.positive & ~left_out).any() or view.positive[~left_out].all():
             return Verdict(usual, fold_of, 0, None)
-    rows = view.sharp().task.part(fold_of < judged)
+    seen = fold_of < judged
+    rows = view.sharp().task.part(seen)
     if copies:
         view.task  # noqa: B018 (what all folds take from is made before they part)
+    jobs: list[Callable[[], Any]] = [
+        partial(_answers, view, trained, max_boxes, left_out) for left_out in folds
+    ]
+    if beside_tree:
+        jobs.append(partial(_tree_answers, view, max_boxes, folds))
+    if n_threads() > 1:
+        jobs.append(partial(search, view, trained, max_boxes, usual))
+    found = run(lambda job: job(), jobs)
     answers: dict[Way, Bools] = {}
-    found = run(lambda left_out: _answers(view, trained, max_boxes, left_out), folds)
-    for left_out, part in zip(folds, found, strict=True):
+    for left_out, part in zip(folds, found, strict=False):
         for way, answer in part.items():
             answers.setdefault(way, np.zeros(len(left_out), bool))[left_out] = answer
-    answers = {way: answer[fold_of < judged] for way, answer in answers.items()}
+    answers = {way: answer[seen] for way, answer in answers.items()}
     ahead = {way: lead(rows, answer, answers[usual]) for way, answer in answers.items()}
     margins = {way: gain - EVIDENCE * error for way, (gain, error) in ahead.items()}
     best = max(margins, key=lambda way: (margins[way], way == usual))
     chosen = best if margins[best] > 0 else usual
-    return Verdict(chosen, fold_of, judged, answers[chosen])
+    return Verdict(
+        chosen, fold_of, judged, answers[chosen],
+        found=found[-1] if n_threads() > 1 and chosen == usual else None,
+        tree=found[judged] if beside_tree else None,
+    )  # fmt: skip
 
 
 def _answers(view: ClassProblem, trained: Trained, max_boxes: int, left_out: Bools) -> dict[Way, Bools]:
@@ -195,29 +210,33 @@ def _soft_holds_better(view: ClassProblem, max_boxes: int, way: Way) -> bool:
     return lead(task, soft, task.union(boxes))[0] > 0
 
 
-def _tree_is_ahead(view: ClassProblem, max_boxes: int, verdict: Verdict) -> bool:
-    """Tell whether a tree of about as many cuts does better on the rows left out.
-
-    It is a cheap sign that boxes of this class miss something, be it a hole in the class or that a value is
-    missing.
-    """
+def _tree_answers(view: ClassProblem, max_boxes: int, folds: list[Bools]) -> Bools:
+    """Tell which rows trees of about as many cuts put into the class, each row by one that never saw it."""
     from sklearn.tree import DecisionTreeClassifier
 
-    if verdict.answers is None:
-        return False
     cells = view.features.codes.T.astype(np.float32)
     cells[cells == MISSING] = np.nan
-    judged = verdict.fold_of < verdict.judged
-    answers = np.zeros(len(judged), bool)
-    for fold in range(verdict.judged):
-        left_out = verdict.fold_of == fold
+    answers = np.zeros(len(cells), bool)
+    for left_out in folds:
         if not left_out.any():  # fewer rows than folds
             continue
         shown = np.flatnonzero(~left_out)[:MAX_TREE_ROWS]
         tree = DecisionTreeClassifier(max_leaf_nodes=2 * max(max_boxes, 1), random_state=0)
         tree.fit(cells[shown], view.positive[shown], sample_weight=view.problem.weight[shown])
         answers[left_out] = tree.predict(cells[left_out])
-    gain, error = lead(view.sharp().task.part(judged), answers[judged], verdict.answers)
+    return answers
+
+
+def _tree_is_ahead(view: ClassProblem, verdict: Verdict) -> bool:
+    """Tell whether a tree does better on the rows left out.
+
+    It is a cheap sign that boxes of this class miss something, be it a hole in the class or that a value is
+    missing.
+    """
+    if verdict.answers is None or verdict.tree is None:
+        return False
+    judged = verdict.fold_of < verdict.judged
+    gain, error = lead(view.sharp().task.part(judged), verdict.tree[judged], verdict.answers)
     return gain > error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -93,16 +93,29 @@ def fit_hypernn(
         make_starts(view, size, _of_class(given, labels[view.target]), _of_class(warm, labels[view.target]))
         for view, size in zip(views, sizes, strict=True)
     ]
-    bounds, history = descent([start for group in starts for start in group])
+    trainable = [start for group in starts for start in group]
+    if gradient is None and settings.polish:
+        # What crisp search needs of the rows is made meanwhile; torch keeps the thread it was called in.
+        jobs: list[Callable[[], Any]] = [partial(descent, trainable), partial(_prepare, views)]
+        bounds, history = run(lambda job: job(), jobs)[0]
+    else:
+        bounds, history = descent(trainable)
     left = iter(bounds)
     trained = [Trained.read(group, [next(left) for _ in group]) for group in starts]
-    jobs = list(zip(views, trained, sizes, strict=True))
     may_turn = may_turn and len(targets) == 1 and len(present) == 2
     found = run(
         lambda job: finish(*job, may_stay_soft=gradient is None, may_turn=may_turn),
-        jobs, "crisp search" if progress else None,
+        list(zip(views, trained, sizes, strict=True)), "crisp search" if progress else None,
     )  # fmt: skip
     return Fit(_assemble(table, problem, labels, found), history)
+
+
+def _prepare(views: Sequence[ClassProblem]) -> None:
+    """Make the binned rows that crisp search works on."""
+    for view in views:
+        view.sharp().task  # noqa: B018 (kept by the view)
+        if view.problem.blur[1] > 0:
+            view.task  # noqa: B018
 
 
 def _of_class(boxes: Boxes | None, label: Any) -> Boxes | None:

@@ -124,17 +124,29 @@ def make_starts(
             starts.append(_start(view, space, *bounds, n_boxes, "given", number))
     if given is not None:
         return starts
-    for number, kind in enumerate(view.problem.settings.starts):
-        seed = derived_seed(view.seed, number)
-        space = view.features.rank_space if kind == "rank_clusters" else view.features.standard_space
-        none = np.zeros((0, space.Z.shape[1]), np.float32)
-        bounds = (none, none)
-        if kind == "tree":
-            bounds = tree_boxes(space.Z, view.positive, view.problem.weight, n_boxes, seed % 2**31)
-        elif kind == "random":
-            bounds = random_boxes(n_boxes, space.Z.shape[1], seed)
-        starts.append(_start(view, space, *bounds, n_boxes, kind, number))
-    return starts
+    kinds = list(enumerate(view.problem.settings.starts))
+    # Made before threads part: coordinates are kept by the view.
+    spaces = [
+        view.features.rank_space if kind == "rank_clusters" else view.features.standard_space
+        for _, kind in kinds
+    ]
+    made = run(
+        lambda job: _recipe_start(view, *job[0], job[1], n_boxes),
+        list(zip(kinds, spaces, strict=True)), cells=space.Z.size,
+    )  # fmt: skip
+    return starts + made
+
+
+def _recipe_start(view: ClassProblem, number: int, kind: StartKind, space: Space, n_boxes: int) -> Start:
+    """Make a start of the recipe."""
+    seed = derived_seed(view.seed, number)
+    none = np.zeros((0, space.Z.shape[1]), np.float32)
+    bounds = (none, none)
+    if kind == "tree":
+        bounds = tree_boxes(space.Z, view.positive, view.problem.weight, n_boxes, seed % 2**31)
+    elif kind == "random":
+        bounds = random_boxes(n_boxes, space.Z.shape[1], seed)
+    return _start(view, space, *bounds, n_boxes, kind, number)
 
 
 def _start(
