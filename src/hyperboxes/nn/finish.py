@@ -42,10 +42,14 @@ SOFT_TEMPERATURE = 0.1
 
 
 class Way(NamedTuple):
-    """A way of searching: on rows with blurred copies or as they are, and the number of the price."""
+    """A way of searching: on rows with blurred copies or as they are, and the number of the price.
+
+    ``answered`` ones are searched beside rows between neighbours that a forest has answered, not copies.
+    """
 
     blur: bool
     price: int
+    answered: bool = False
 
 
 class Verdict(NamedTuple):
@@ -78,7 +82,11 @@ def finish(
     if may_turn and _tree_is_ahead(view, verdict) and _turned_holds_better(view, max_boxes, verdict):
         turned = view.turned()
         return finish(turned, train_starts(turned, max_boxes), max_boxes, may_stay_soft=may_stay_soft)
-    found, boxes = verdict.found or search(view, trained, max_boxes, way)
+    if _forest_is_ahead(view, verdict):
+        way = way._replace(answered=True)
+        found, boxes = search(view, trained, max_boxes, way)
+    else:
+        found, boxes = verdict.found or search(view, trained, max_boxes, way)
     if not (may_stay_soft and len(view.positive) >= SOFT_ROWS):
         return found, boxes
     if view.sharp().task.score(trained.starts[0])[1] <= found.sharp().task.score(boxes)[1]:
@@ -91,8 +99,8 @@ def finish(
 
 def search(view: ClassProblem, trained: Trained, max_boxes: int, way: Way) -> tuple[ClassProblem, BinBoxes]:
     """Search in one way, on all rows."""
-    *_, boxes = price_path(_task(view, way.blur), trained, max_boxes, way.price)
-    if way.blur:
+    *_, boxes = price_path(_task(view, way), trained, max_boxes, way.price)
+    if way.blur or way.answered:
         # Copies count towards the support that search asks for; what is promised is rows.
         return view, boxes.take(view.sharp().task.support(boxes) >= view.problem.min_support)
     return sharpen(view, boxes, PRICES[way.price])
@@ -179,11 +187,16 @@ def lead(rows: CrispTask, one: Bools, other: Bools) -> tuple[float, float]:
 
     Rows count as F1 weighs them: a positive 2 - F, a negative F, F the F1 of the other answers.
     """
-    true = rows.weight[other & rows.positive].sum()
-    f1 = 2 * true / max(float(rows.weight[other | rows.positive].sum() + true), 1e-300)
+    f1 = f1_of(rows, other)
     worth = rows.weight * np.where(rows.positive, 2 - f1, f1)
     change = worth * ((one == rows.positive) * 1.0 - (other == rows.positive) * 1.0)
     return float(change.sum()), math.sqrt(float((change**2).sum()))
+
+
+def f1_of(rows: CrispTask, answers: Bools) -> float:
+    """Give the F1 of answers."""
+    true = float(rows.weight[answers & rows.positive].sum())
+    return 2 * true / max(float(rows.weight[answers | rows.positive].sum()) + true, 1e-300)
 
 
 def thin_faces(view: ClassProblem, boxes: BinBoxes) -> BinBoxes:
@@ -256,6 +269,15 @@ def _turned_holds_better(view: ClassProblem, max_boxes: int, verdict: Verdict) -
     return gain > EVIDENCE * error
 
 
+def _forest_is_ahead(view: ClassProblem, verdict: Verdict) -> bool:
+    """Tell whether a forest does better on the rows left out, so that boxes can learn from it."""
+    if verdict.answers is None or verdict.judged < FOLDS or view.problem.blur[1] == 0:
+        return False
+    rows = view.sharp().task
+    f1 = f1_of(rows, verdict.answers)
+    return lead(rows, view.forest.of_rows > f1 / 2, verdict.answers)[0] > 0
+
+
 def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:
     conditions = count_conditions(*boxes, view.features.binning.n_bins, view.problem.categorical)
     restricted = (boxes.first > 0) | (boxes.last < view.features.binning.n_bins - 1)
@@ -264,5 +286,7 @@ def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:
     )
 
 
-def _task(view: ClassProblem, blur: bool) -> CrispTask:
-    return view.task if blur else view.sharp().task
+def _task(view: ClassProblem, way: Way) -> CrispTask:
+    if way.answered:
+        return view.forest.beside(view.task, view.problem.weight)
+    return view.task if way.blur else view.sharp().task

@@ -16,6 +16,7 @@ from ..kernels.crisp import MISSING
 from ..kernels.rows import canonical_rows
 from ..scaling import clipped_units, scaled, standardise
 from ..tables import Table
+from .answers import Answers, ask_forest
 from .settings import Settings
 
 Floats = NDArray[np.float64]
@@ -281,6 +282,11 @@ class ClassProblem:
             self.features.binning.n_bins, problem.categorical, self.limits,
             settings.condition_price, settings.box_price, problem.min_support, self.seed,
         )  # fmt: skip
+
+    @cached_property
+    def forest(self) -> Answers:
+        """What a forest says of rows that it has not seen, and of rows between neighbours."""
+        return ask_forest(self)
 
     def sharpened(self, boxes: BinBoxes) -> tuple[ClassProblem, BinBoxes]:
         """Give the problem without copies and with fine bins beside the bounds, and the boxes in these."""
