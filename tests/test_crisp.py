@@ -106,6 +106,14 @@ def test_the_best_interval_is_the_best_of_all_permitted_ones(made, needed, price
         assert (found[0], *found[3:]) == pytest.approx(value(found[1:3]))
 
 
+def test_no_row_is_in_a_box_whose_bounds_are_crossed():
+    task = random_task(0, d=1)
+    counts, cover = np.zeros((2, 40), np.int16), np.zeros(40, np.int16)
+    kernels.count_violations(task.columns, np.array([[0], [3]]), np.array([[-1], [2]]), counts, cover)
+    np.testing.assert_array_equal(counts, 1)
+    np.testing.assert_array_equal(cover, 0)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_move_keeps_counts_and_histograms_equal_to_a_recount(seed):
     task = random_task(seed, n=60, d=4)
