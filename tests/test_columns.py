@@ -130,3 +130,21 @@ def test_few_cells_are_read_without_threads(monkeypatch):
 
     assert threads(10) == {here}
     assert here not in threads(_threads.SERIAL_CELLS)
+
+
+@pytest.mark.parametrize(
+    ("cores", "asked", "workers"),
+    [
+        (2, None, {1: 1, 2: 2, 3: 3, 4: 4, 5: 4, 7: 4, 8: 2, 100: 2}),
+        (2, "2", {3: 3, 8: 2}),
+        (2, "1", {3: 1}),
+        (4, "2", {3: 2, 100: 2}),
+        (1, None, {3: 1}),
+    ],
+)
+def test_a_few_tasks_get_a_thread_each_unless_fewer_were_asked_for(cores, asked, workers, monkeypatch):
+    monkeypatch.setattr(_threads, "_n_cores", lambda: cores)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert {n: _threads._n_workers(n) for n in workers} == workers

@@ -106,6 +106,14 @@ def test_the_best_interval_is_the_best_of_all_permitted_ones(made, needed, price
         assert (found[0], *found[3:]) == pytest.approx(value(found[1:3]))
 
 
+def test_no_row_is_in_a_box_whose_bounds_are_crossed():
+    task = random_task(0, d=1)
+    counts, cover = np.zeros((2, 40), np.int16), np.zeros(40, np.int16)
+    kernels.count_violations(task.columns, np.array([[0], [3]]), np.array([[-1], [2]]), counts, cover)
+    np.testing.assert_array_equal(counts, 1)
+    np.testing.assert_array_equal(cover, 0)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_move_keeps_counts_and_histograms_equal_to_a_recount(seed):
     task = random_task(seed, n=60, d=4)
@@ -117,8 +125,9 @@ def test_a_move_keeps_counts_and_histograms_equal_to_a_recount(seed):
 
     def histogram(k, *target):
         kernels._histogram(
-            task.rows, boxes.first[k], boxes.last[k], counts[k], cover, task.positive, task.weight, *target
-        )
+            task.rows, boxes.first[k], boxes.last[k], counts[k], cover, task.positive, task.weight, *target,
+            *kernels.marks_of(60),
+        )  # fmt: skip
 
     k = int(draw.integers(3))
     histogram(k, gain, loss)
@@ -128,7 +137,7 @@ def test_a_move_keeps_counts_and_histograms_equal_to_a_recount(seed):
         new = random_boxes(task, 1, int(draw.integers(1000)))
         moved = kernels._move(
             task.rows, task.columns[j], j, new.first[0, j], new.last[0, j], boxes.first[k], boxes.last[k],
-            counts[k], cover, task.positive, task.weight, gain, loss,
+            counts[k], cover, task.positive, task.weight, gain, loss, *kernels.marks_of(60),
         )  # fmt: skip
         assert (boxes.first[k, j], boxes.last[k, j]) == (new.first[0, j], new.last[0, j])
         np.testing.assert_array_equal(counts, reference.violations(task, boxes))
@@ -148,8 +157,9 @@ def test_a_histogram_sums_the_rows_that_the_box_alone_decides(seed):
     cover = (counts == 0).sum(axis=0)
     gain, loss = np.zeros((2, 3, MISSING + 1))
     kernels._histogram(
-        task.rows, boxes.first[0], boxes.last[0], counts[0], cover, task.positive, task.weight, gain, loss
-    )
+        task.rows, boxes.first[0], boxes.last[0], counts[0], cover, task.positive, task.weight, gain, loss,
+        *kernels.marks_of(len(task.rows)),
+    )  # fmt: skip
     expected = np.zeros((2, 3, MISSING + 1))
     for i, j in np.ndindex(task.rows.shape):
         others = cover[i] - (counts[0, i] == 0)

@@ -107,6 +107,24 @@ def test_without_evidence_the_search_is_the_usual_one(monkeypatch):
     assert choose_way(view, train_starts(view, 2), 2)[::3] == (Way(True, 0), None)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_with_a_core_to_spare_all_rows_are_searched_while_folds_judge(threads, monkeypatch):
+    monkeypatch.setattr(finish, "n_threads", lambda: threads)
+    view = view_of(*planted(200))
+    trained = train_starts(view, 2)
+    verdict = choose_way(view, trained, 2, beside_tree=True)
+    assert verdict.tree[view.positive].mean() > 0.9
+    assert verdict.tree[~view.positive].mean() < 0.1
+    assert (verdict.found is None) == (threads == 1)
+    if verdict.found is not None:
+        _, boxes = finish.search(view, trained, 2, verdict.way)
+        np.testing.assert_array_equal(verdict.found[1], boxes)
+    monkeypatch.setattr(finish, "lead", lambda rows, one, other: (float(one is not other), 0.0))
+    other = choose_way(view, trained, 2)
+    assert other.way != verdict.way
+    assert (other.found, other.tree) == (None, None)
+
+
 def test_thinned_faces_leave_the_decision_and_respect_what_is_open():
     X, positive = planted(800)
     view = view_of(X, positive)

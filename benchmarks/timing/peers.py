@@ -165,7 +165,8 @@ def draw(results: dict[str, list[Result]], plan: Plan, path: Path) -> None:
     figure, axes = plt.subplots(
         n_rows, columns, figsize=(4.2 * columns, 3.4 * n_rows), squeeze=False, layout="constrained"
     )
-    colours, markers = mpl.colormaps["tab20"].colors, "*Xs^Dov<>PHd"
+    tints = mpl.colormaps["tab20"].colors
+    colours, markers = tints[::2] + tints[1::2], "*Xs^Dov<>PHd"  # strong ones first
     flat = axes.ravel()
     for panel, axis in enumerate(flat):
         if panel >= len(plan.datasets):
@@ -179,7 +180,8 @@ def draw(results: dict[str, list[Result]], plan: Plan, path: Path) -> None:
                     color=colours[place] if place else "black",
                 )  # fmt: skip
         axis.set(xscale="log", xlabel="seconds of training", ylabel="F1", title=plan.datasets[panel])
-        axis.grid(alpha=0.3, which="both")
+        axis.grid(alpha=0.3)
+        axis.margins(0.12)
     seen = {}
     for axis in flat:
         handles, labels = axis.get_legend_handles_labels()

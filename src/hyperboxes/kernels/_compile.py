@@ -85,7 +85,7 @@ class CompileNotice(event.Listener):
             self.spent += time.perf_counter() - start
 
     def _say(self) -> None:
-        text = "hyperboxes: compiling its kernels for this machine, some 20 s in all; " + (
+        text = "hyperboxes: compiling its kernels for this machine, 10 to 20 s in all; " + (
             "kept for next time"
             if self.kept
             else "not kept, as no folder may be written to: set NUMBA_CACHE_DIR to one"

@@ -30,6 +30,7 @@ BLOCK_ROWS = 128
 PADDING = 16
 #: Rows that the processor is told to fetch ahead, and the bytes it fetches at a time.
 ROWS_AHEAD, LINE_BYTES = 16, 64
+NO_LINES = np.empty(0, np.int64)
 #: Conditions tested between two looks at whether any row of the block is left.
 CONDITIONS_PER_LOOK = 8
 #: Rows times conditions below which threads cost more than they save.
@@ -110,9 +111,9 @@ def _lines(X: NDArray[Any], used: NDArray[np.int64]) -> NDArray[np.int64]:
 
     None where a table is too short for fetching ahead.
     """
-    lines: list[int] = []
     if len(X) <= ROWS_AHEAD:
-        return np.array(lines, dtype=np.int64)
+        return NO_LINES
+    lines: list[int] = []
     for offset in (used * X.strides[1]).tolist():
         if not lines or abs(offset - lines[-1]) >= LINE_BYTES:
             lines.append(offset)
