@@ -73,9 +73,7 @@ def _grow(columns, positive, weight, rows, n_tried, features, nodes, shares, pen
         nodes[node, 0] = -1
         if n_true == 0 or n_true == high - low:
             continue
-        feature, cut = _best_random_cut(
-            columns, positive, weight, rows, low, high, n_tried, features, state
-        )
+        feature, cut = _best_random_cut(columns, positive, weight, rows, low, high, n_tried, features, state)
         if feature < 0:
             continue
         middle = low

@@ -129,6 +129,8 @@ def forest_shares(
 ) -> Floats:
     """Grow a forest on the rows seen; give the mean share of positives that it finds for asked rows."""
     rows = np.flatnonzero(seen)
+    if not len(rows):  # all rows are equal
+        return np.full(asked.shape[1], np.average(positive, weights=weight))
     n_features, n_nodes = len(codes), 2 * len(rows)
     answers = np.zeros(asked.shape[1])
     ask_trees(
@@ -162,7 +164,9 @@ def calibration(shares: Floats, positive: Bools, weight: Floats) -> Callable[[Fl
         bend = weight * likely * (1 - likely)
         gradient = np.array([(slope * odds).sum() + line[0] - 1, slope.sum()])
         a, b, c = (bend * odds**2).sum() + 1, (bend * odds).sum(), bend.sum() + 1e-6
-        step = np.array([c * gradient[0] - b * gradient[1], a * gradient[1] - b * gradient[0]]) / (a * c - b * b)
+        step = np.array([c * gradient[0] - b * gradient[1], a * gradient[1] - b * gradient[0]]) / (
+            a * c - b * b
+        )
         size = 1.0
         while size > SMALLEST_STEP and loss(line - size * step) > least:
             size /= 2

@@ -1,0 +1,226 @@
+"""A forest's answers: trees and neighbours are what they say, and boxes learn from them only where told."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hyperboxes import HyperNNClassifier
+from hyperboxes.crisp import CrispTask, Limits
+from hyperboxes.kernels.forest import nearest_others
+from hyperboxes.nn import answers as module
+from hyperboxes.nn import finish
+from hyperboxes.nn.answers import (
+    SHARE,
+    Answers,
+    calibration,
+    cross_neighbours,
+    forest_shares,
+    grouped_folds,
+)
+
+SEED = np.uint64(7)
+
+
+def random_codes(rng, n, d, values):
+    """Rows of codes, feature-major, some of them missing (255)."""
+    codes = rng.integers(0, values, (d, n)).astype(np.uint8)
+    codes[rng.uniform(size=codes.shape) < 0.05] = 255
+    return codes
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 40), st.integers(1, 5), st.integers(1, 8))
+def test_a_leaf_of_a_row_seen_holds_the_rows_equal_to_it(seed, n, d, values):
+    # Trees grow until a leaf is pure or its rows are equal; so of a row it has seen, a forest says the share of
+    # positives among its equals, or, where a pure leaf holds it, its own label: the same unless equals differ.
+    rng = np.random.default_rng(seed)
+    codes, positive = random_codes(rng, n, d, values), rng.uniform(size=n) < 0.4
+    weight = rng.integers(1, 4, n).astype(float)
+    shares = forest_shares(codes, positive, weight, np.ones(n, bool), codes, SEED)
+    for i in range(n):
+        equal = (codes == codes[:, [i]]).all(axis=0)
+        expected = np.average(positive[equal], weights=weight[equal])
+        assert shares[i] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_forest_does_not_look_at_rows_left_out():
+    rng = np.random.default_rng(0)
+    codes, positive = random_codes(rng, 60, 3, 9), rng.uniform(size=60) < 0.5
+    seen = np.arange(60) % 3 > 0
+    other = np.where(seen, positive, ~positive)
+    one = forest_shares(codes, positive, np.ones(60), seen, codes, SEED)
+    two = forest_shares(codes, other, np.ones(60), seen, codes, SEED)
+    assert (one == two).all()
+    assert np.unique(one[~seen]).size > 3
+
+
+def test_a_forest_finds_what_is_there():
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 50, (6, 600)).astype(np.uint8)
+    truth = (codes[0] > 24) & (codes[1] > 14)
+    seen = np.arange(600) < 400
+    shares = forest_shares(codes, truth, np.ones(600), seen, codes, SEED)[~seen]
+    assert ((shares > 0.5) == truth[~seen]).mean() > 0.93
+    # and that one column is worth more than the others together
+    mixed = codes.copy()
+    mixed[:2] = rng.integers(0, 50, (2, 600))
+    assert (
+        (forest_shares(mixed, truth, np.ones(600), seen, mixed, SEED)[~seen] > 0.5) == truth[~seen]
+    ).mean() < 0.75
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 30), st.integers(1, 4), st.integers(1, 30))
+def test_nearest_others_are_those_of_sorting(seed, n, d, n_candidates):
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, d)).astype(np.float32)
+    n_candidates = max(2, min(n, n_candidates))
+    k = min(3, n_candidates - 1)
+    nearest, distances = np.zeros((n, k), np.int64), np.zeros((n, k), np.float32)
+    nearest_others(Z, n_candidates, distances, nearest)
+    for i in range(n):
+        others = [j for j in range(n_candidates) if j != i]
+        far = [sum(np.float32((Z[i, c] - Z[j, c]) ** 2) for c in range(d)) for j in others]
+        assert sorted(far)[:k] == pytest.approx(distances[i].tolist(), rel=1e-5)
+        assert len(set(nearest[i].tolist())) == k
+        assert i not in nearest[i]
+
+
+def test_crossed_rows_take_each_cell_from_a_row_or_a_near_one():
+    rng = np.random.default_rng(2)
+    codes = np.stack([np.arange(40), np.arange(40)]).astype(np.uint8)
+    Z = codes.T.astype(np.float32)
+    crossed = cross_neighbours(codes, Z, rng)
+    assert crossed.shape == (2, 40 * module.CROSSINGS)
+    own = np.tile(np.arange(40), module.CROSSINGS)
+    gaps = np.abs(crossed.astype(int) - own)
+    assert gaps.max() <= module.NEIGHBOURS
+    # cells are drawn one by one: of the rows some take one cell of the other, some both, some none
+    changed = (gaps > 0).sum(axis=0)
+    assert {0, 1, 2} == set(changed.tolist())
+
+
+def test_equal_rows_share_a_fold_and_classes_are_even():
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 3, (2, 90)).astype(np.uint8)
+    positive = rng.uniform(size=90) < 0.5
+    fold = grouped_folds(codes, positive)
+    for i in range(90):
+        equal = (codes == codes[:, [i]]).all(axis=0)
+        assert len(set(fold[equal].tolist())) == 1
+    distinct = np.arange(90).astype(np.uint8).reshape(1, 90)
+    fold = grouped_folds(distinct, positive)
+    for side in (False, True):
+        counts = np.bincount(fold[positive == side], minlength=module.FORESTS)
+        assert counts.max() - counts.min() <= 1
+
+
+@pytest.mark.parametrize("slope, shift", [(0.3, -1.0), (1.0, 0.0), (2.5, 0.8)])
+def test_calibration_finds_how_sure_a_share_is(slope, shift):
+    rng = np.random.default_rng(4)
+    shares = rng.uniform(0.02, 0.98, 20_000)
+    odds = np.log((shares + 0.01) / (1.01 - shares))
+    likely = 1 / (1 + np.exp(-(slope * odds + shift)))
+    positive = rng.uniform(size=len(shares)) < likely
+    found = calibration(shares, positive, np.ones(len(shares)))(shares)
+    assert np.abs(found - likely).max() < 0.03
+
+
+@pytest.mark.parametrize("shares", [np.array([0.0, 0, 1, 1]), np.array([1.0, 1, 0, 0]), np.full(4, 0.5)])
+def test_calibration_stands_what_is_clear_wrong_or_empty(shares):
+    positive = np.array([False, False, True, True])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = calibration(shares, positive, np.ones(4))(np.array([0.0, 0.3, 0.7, 1.0]))
+    assert ((found >= 0) & (found <= 1)).all()
+    # a forest that is always wrong is not turned round, but no longer believed
+    assert (np.diff(found) >= 0).all()
+
+
+def test_crossed_rows_have_their_share_of_the_weight():
+    rng = np.random.default_rng(5)
+    n, d = 30, 2
+    columns = rng.integers(0, 9, (d, n)).astype(np.uint8)
+    weight = rng.integers(1, 4, n).astype(float)
+    task = CrispTask(
+        columns, np.ascontiguousarray(columns.T), np.arange(n) < 10, weight, np.full(d, 9), np.zeros(d, bool),
+        Limits.none(d), 0.3, 1.0,
+    )  # fmt: skip
+    said = rng.uniform(size=2 * n)
+    said[:3] = [0.0, 0.01, 0.995]
+    more = Answers(np.zeros(n), np.tile(columns, 2), said).beside(task, weight)
+    assert more.weight.sum() == pytest.approx(weight.sum())
+    assert more.weight[:n].sum() == pytest.approx((1 - SHARE) * weight.sum())
+    added = more.weight[n:] @ more.positive[n:]
+    settled = np.where(said < 0.03, 0, np.where(said > 0.97, 1, said))
+    assert added == pytest.approx((np.tile(weight, 2) * settled).sum() * SHARE / 2)
+    # what is certain is there once, everything else on both sides
+    certain = ((settled == 0) | (settled == 1)).sum()
+    assert len(more.positive) == n + 2 * 2 * n - certain
+    assert (more.rows == more.columns.T).all()
+
+
+def staircase(rng, n):
+    """Rows whose class is the sum of three ordered grades: a forest fills in the grades not seen."""
+    X = rng.integers(0, 5, (n, 5)).astype(float)
+    return X, X[:, 0] + X[:, 1] + X[:, 2] > 7
+
+
+@pytest.fixture
+def ways(monkeypatch):
+    """The ways that boxes are searched for on all rows."""
+    found = []
+    search = finish.search
+
+    def spy(view, trained, max_boxes, way):
+        found.append(way)
+        return search(view, trained, max_boxes, way)
+
+    monkeypatch.setattr(finish, "search", spy)
+    return found
+
+
+def test_boxes_learn_from_a_forest_that_knows_better(ways):
+    rng = np.random.default_rng(6)
+    X, y = staircase(rng, 300)
+    HyperNNClassifier(n_boxes=10, random_state=0).fit(X, y)
+    assert any(way.answered for way in ways)
+
+
+def test_boxes_do_not_learn_from_a_forest_that_does_not(ways):
+    rng = np.random.default_rng(7)
+    X = rng.uniform(size=(300, 12))
+    y = ((X[:, 0] > 0.3) & (X[:, 0] < 0.8)) ^ (rng.uniform(size=300) < 0.15)
+    HyperNNClassifier(n_boxes=2, random_state=0).fit(X, y)
+    assert ways
+    assert not any(way.answered for way in ways)
+
+
+def test_what_a_forest_knows_makes_boxes_better(monkeypatch):
+    gains = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, y = staircase(rng, 250)
+        new, truth = staircase(rng, 4_000)
+
+        def hits(X=X, y=y, new=new, truth=truth):
+            model = HyperNNClassifier(n_boxes=10, random_state=0).fit(X, y)
+            return (model.predict(new) == truth).mean()
+
+        with_forest = hits()
+        with monkeypatch.context() as patch:
+            patch.setattr(finish, "_forest_is_ahead", lambda *_: False)
+            gains.append(with_forest - hits())
+    assert np.mean(gains) > 0.005
+
+
+def test_equal_rows_of_two_classes_are_learned_from():
+    X = np.zeros((40, 2))
+    y = np.arange(40) % 2 == 0
+    model = HyperNNClassifier(random_state=0).fit(X, y)
+    assert len(set(model.predict(X).tolist())) == 1
