@@ -85,12 +85,14 @@ class Rules(NamedTuple):
     ``max_width`` bounds the sum of a box's widths if ``total_width``, else each of them. The box of highest
     membership is asked to take the row, or, unless ``winner_only``, the next ones after it. ``contraction``
     is what happens to overlap with another class; without contraction such a box may not take the row.
+    ``founds`` tells whether a row that no box may take becomes one.
     """
 
     max_width: float
     total_width: bool
     winner_only: bool
     contraction: int
+    founds: bool
 
 
 # -- deficits --------------------------------------------------------------------------------------
@@ -660,6 +662,8 @@ def present(rows_low, rows_high, label, weight, begin, measure, rules, limit, sh
                 box, deficit = _search(
                     measure, rules, low, high, own, limit, True, -1, home, shelves, scratch
                 )
+        if box < 0 and not rules.founds:
+            continue
         if box < 0:
             rank = shelves.state[BORN]
             shelves.state[BORN] += 1
