@@ -266,7 +266,9 @@ def test_large_tables_are_judged_by_so_many_rows_and_no_more(n, pairs, held):
 def test_pruned_passes_take_a_bounded_number_of_rows(monkeypatch):
     presented = []
     present = Network.presented
-    monkeypatch.setattr(Network, "presented", lambda *args: presented.append(len(args[1].classes)) or present(*args))
+    monkeypatch.setattr(
+        Network, "presented", lambda *args: presented.append(len(args[1].classes)) or present(*args)
+    )
     monkeypatch.setattr("hyperboxes.fmm.fit.ROWS_A_PASS", 300)
     X, y = planted([{0: (0.2, 0.7)}], 2_000, 3, 0)
     fit = fit_fmm(make_rows(X, X, y.astype(np.int64)), Settings("iol", (0.2,)))

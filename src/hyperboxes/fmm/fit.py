@@ -14,10 +14,12 @@ from .rows import Rows, folds, informative, shuffled
 from .variants import VARIANTS
 
 Progress = Callable[[float], None]
-#: Passes over the rows where boxes are pruned after each.
-PRUNED_PASSES = 5
+#: Passes over the rows, at most, where boxes are pruned after each.
+PRUNED_PASSES = 10
 #: Rows of such a pass, at most: boxes that others do not need are dropped before the next rows come.
-ROWS_A_PASS = 10_000
+ROWS_A_PASS = 6_000
+#: Rows, at most, that judge and grow the boxes of all turns together.
+ROWS_AT_LAST = 40_000
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,9 @@ def fit_fmm(rows: Rows, settings: Settings, seed: int = 0, progress: Progress | 
     space = Space.of(rows, settings.sensitivity)
     if not settings.prune and len(settings.max_width) == 1:
         width = float(settings.max_width[0])
-        return Fit(_published(rows, space, width, settings, seed, joined_progress(progress, 1)(0)), width, nan)
+        return Fit(
+            _published(rows, space, width, settings, seed, joined_progress(progress, 1)(0)), width, nan
+        )
     turns = folds(rows, settings.validation_fraction, seed)
     tasks = [(width, turn) for width in settings.max_width for turn in range(len(turns))]
     tell = joined_progress(progress, len(tasks) + (not settings.prune))
@@ -169,21 +173,26 @@ def _next_rows(rows: Rows, turn: int, draw: np.random.Generator | None) -> Rows:
 def _joined(networks: Sequence[Network], rows: Rows, settings: Settings) -> Network:
     """Put pruned networks together, drop what is not needed beside the others, and let the rest grow.
 
-    Here all rows judge: no box is made.
+    Here all rows judge, learned from or held out: no box is made.
     """
+    n = len(rows.classes)
+    some = rows if n <= ROWS_AT_LAST else rows.take(np.arange(ROWS_AT_LAST) * n // ROWS_AT_LAST)
     network = Network.union(networks)
-    network.weigh(rows)
-    network.prune(rows, settings.box_price)
-    for _ in range(PRUNED_PASSES):
+    network.weigh(some)
+    network.prune(some, settings.box_price)
+    gain = _gain(network, some, settings)
+    for _ in range(settings.n_passes or PRUNED_PASSES):
         grown = network.copy()
-        grown.grow(rows, found=False)
+        grown.grow(some, found=False)
         if grown.n_changes == network.n_changes:
             break
-        grown.weigh(rows)
-        grown.prune(rows, settings.box_price)
-        if _gain(grown, rows, settings) < _gain(network, rows, settings):
+        grown.weigh(some)
+        grown.prune(some, settings.box_price)
+        before, gain = gain, _gain(grown, some, settings)
+        if gain < before:
             break
         network = grown
+    network.weigh(rows)
     network.drop_lighter_than(settings.min_support)
     return network
 

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ..kernels import fmm as kernels
 from ..kernels._threads import n_threads, run
-from ..kernels.fmm import SHELF, USED, Measure, Rules, Shelves, ledger_for, scratch_for
+from ..kernels.fmm import ledger_for
+from ..kernels.fmm_rules import NO_CONTRACTION, Rules
+from ..kernels.fmm_shelves import CHANGED, SHELF, USED, Measure, Shelves, scratch_for
 from .rows import Rows
 from .variants import Variant
 
@@ -128,7 +130,7 @@ class Network:
         boxes do that have proved themselves, and no part of the published loops. A row that no box may take
         is left out or, with ``found``, becomes a box.
         """
-        rules = Rules(np.inf, False, False, kernels.NO_CONTRACTION, found)
+        rules = Rules(np.inf, False, False, NO_CONTRACTION, found)
         farthest = 1.0  # no deficit is larger; those of boxes that may not take a row are infinite
         for _ in self._presented(rows, self.space.measure(average=False), rules, farthest):
             pass
@@ -238,7 +240,7 @@ class Network:
     @property
     def n_changes(self) -> int:
         """How often a box was made or moved."""
-        return int(self._shelves.state[kernels.CHANGED])
+        return int(self._shelves.state[CHANGED])
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -371,7 +373,7 @@ class Network:
         self._shelves = _empty_shelves(room, lower.shape[1])
         scratch = scratch_for(self._shelves)
         kernels.shelve(lower, upper, labels, weight, self._measure, self._shelves, scratch)
-        self._shelves.state[kernels.CHANGED] = changes
+        self._shelves.state[CHANGED] = changes
 
 
 def _telling_order(places: Floats) -> Ints:
