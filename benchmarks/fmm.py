@@ -17,8 +17,8 @@ F1: the paper's protocol. Every class against the rest, 70/30 stratified splits 
 search with the best mean F1 over five folds of the training rows, F1 on the rest, means over classes and
 seeds: ten of these for the tables so small that three splits say little. Small tables try more settings.
 
-Inner: FMMClassifier as it comes beside published networks of one width, every class against the rest, on splits
-of the training rows of the paper's protocol alone: what its defaults were chosen by.
+Inner: FMMClassifier as it comes beside published networks of one width, every class against the rest, on
+splits of the training rows of the paper's protocol alone: such as its defaults were chosen by.
 
 One box: 3,000 × 10 uniform rows, one class being a box in two features; at most 25 boxes at F1 of 0.95 or
 more, for every variant, where boxes are pruned.

@@ -199,7 +199,8 @@ class FMMClassifier(_FuzzyClassifier):
     says how often they give the answer overall.
 
     Published networks keep every box they make, often nearly one for each row. By default boxes are pruned
-    on rows held out, and those that are left grow, as long as that helps; ``prune=False`` learns as published.
+    on rows held out, and those that are left grow, as long as that helps; ``prune=False`` learns as
+    published.
 
     Parameters
     ----------
@@ -210,8 +211,8 @@ class FMMClassifier(_FuzzyClassifier):
         ``"agglomerative"``: AGGLO-2 (2002), all rows at once.
     max_width : float, sequence of float or "auto", default="auto"
         Widest box, as a share of each feature's range: on the average of the features for ``"simpson"``, in
-        each of them otherwise. Of several, the best on rows held out. Boxes that have been kept by pruning may
-        grow wider.
+        each of them otherwise. Of several, the best on rows held out. Boxes that pruning kept may grow
+        wider.
     sensitivity : float or array-like of shape (n_features,), default=1.0
         How fast membership falls with the distance from a box.
     n_passes : int, optional
