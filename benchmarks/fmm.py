@@ -51,7 +51,7 @@ from hyperboxes.fmm import VARIANTS, Network, Rows, Settings, Space, fit_fmm, in
 BAR = 30.0
 SPEED_WIDTHS = (0.3, 0.1)
 #: Processor seconds that hyperbox-brain has to learn, and again to answer.
-PEER_LIMIT = 45
+PEER_LIMIT = 30
 #: Seconds to fit a large table as published, and processor seconds to fit one class of it as it comes.
 LARGE_BAR, DEFAULT_BAR = 600.0, 120.0
 #: Classes of a large table that are fitted against the rest, at most.
@@ -161,45 +161,46 @@ def beside(ours, theirs, ended):
 
 def rival_times(variant, width, X, y, test, model, limit):
     """Give the number of hyperbox-brain's boxes, and its times to fit and to predict, and if it ended."""
-    n_theirs, times = in_time(variant, width, (X, y), test, None, limit)
-    if len(times) < 2:  # it did not learn in time: it answers with our boxes
-        _, answering = in_time(variant, width, (X[:50], y[:50]), test, model.boxes_, limit)
-        times = [*times, *answering[1:]][:2] if times else [None, *answering[1:2]]
-    times = [*times, None, None][:2]
-    return n_theirs, [(np.full(2, float(limit)), False) if t is None else (t, True) for t in times]
+    n_theirs, fit, answer = in_time(variant, width, (X, y), test, None, limit)
+    if not fit[1]:  # it did not learn in time: it answers with our boxes
+        _, _, answer = in_time(variant, width, (X[:50], y[:50]), test, model.boxes_, limit)
+    return n_theirs, (fit, answer)
 
 
 def in_time(variant, width, rows, test, boxes, limit):
-    """Run hyperbox-brain in its own process; give its number of boxes, and the times within the limit."""
+    """Run hyperbox-brain in its own process; give its number of boxes, and each time and if it ended."""
     ours, theirs = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(
         target=run_rival, args=(theirs, variant, width, rows, test, boxes, limit)
     )
     process.start()
     theirs.close()
-    told = []
-    try:
-        while len(told) < 3:
-            told.append(ours.recv())
-    except EOFError:  # it was ended
-        pass
+    told, n_theirs = [], "-"
+    for _ in range(2):
+        begin = time.perf_counter()
+        try:
+            taken, n_theirs = ours.recv()
+            told.append((taken, True))
+        except EOFError:  # the system ended it
+            told.append((np.array([limit, time.perf_counter() - begin]), False))
     process.join()
-    return (told[1] if len(told) > 1 else "-"), [told[place] for place in (0, 2) if place < len(told)]
+    return n_theirs, *told
 
 
 def run_rival(pipe, variant, width, rows, test, boxes, limit):
-    """Tell the time to fit, the number of boxes, and the time to predict, with other boxes if given."""
+    """Tell the times to fit and to predict, with other boxes if given, and the number of its own."""
     rival = rivals(width)[variant]
     allow(limit)
-    pipe.send(seconds(lambda: rival.fit(rows[0].copy(), rows[1].copy()))[0])
-    pipe.send(len(rival.C))
+    fit, _ = seconds(lambda: rival.fit(rows[0].copy(), rows[1].copy()))
+    n_boxes = len(rival.C)
+    pipe.send((fit, n_boxes))
     if boxes is not None:
         labels = boxes.labels.astype(rival.C.dtype)
         rival.V, rival.W, rival.C = boxes.lower.copy(), boxes.upper.copy(), labels
         if hasattr(rival, "N_samples"):
             rival.N_samples = np.ones(len(labels))
     allow(limit)
-    pipe.send(seconds(lambda: rival.predict(test))[0])
+    pipe.send((seconds(lambda: rival.predict(test))[0], n_boxes))
 
 
 def allow(limit):
