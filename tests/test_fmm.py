@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from planted import planted
 
 from hyperboxes.fmm import VARIANTS, Network, Rows, Settings, Space, fit_fmm, intervals
-from hyperboxes.fmm.rows import hold_out, shuffled
+from hyperboxes.fmm.rows import folds, shuffled
 
 ONLINE = [name for name, variant in VARIANTS.items() if not variant.batch]
 WIDTHS = [0.0, 0.125, 0.25, 0.5, 1.0]
@@ -150,16 +150,51 @@ def test_improved_online_boxes_of_two_classes_do_not_overlap_unless_a_row_began_
     assert not (meet & other)[np.ix_(grown, grown)].any()
 
 
-@pytest.mark.parametrize("variant", ["iol", "agglomerative"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("seed", range(2))
 def test_one_planted_box_in_noise_takes_few_boxes(variant, seed):
     box = [{0: (0.2, 0.7), 1: (0.3, 0.8)}]
     X, y = planted(box, 3_000, 10, seed)
-    fit = fit_fmm(Rows(*intervals(X), y.astype(np.int64), np.ones(len(y))), Settings(variant, (1.0,)), seed)
+    rows = Rows(*intervals(X), y.astype(np.int64), np.ones(len(y)))
+    fit = fit_fmm(rows, Settings(variant, (0.2, 0.5, 1.0)), seed)
     X, y = planted(box, 5_000, 10, seed + 50)
     answers = fit.network.labels[fit.network.winners(*intervals(X))[0]] == 1
     assert len(fit.network) <= 25
     assert 2 * (answers & y).sum() / (answers.sum() + y.sum()) >= 0.95
+
+
+@pytest.mark.parametrize("variant", ["simpson", "iol"])
+@given(tables(), st.sampled_from(WIDTHS), st.booleans())
+@settings(max_examples=50)
+def test_growing_is_the_slow_improved_online_loop_with_boxes_of_any_width(variant, table, width, found):
+    low, high, classes = informed(*table)
+    rows = make_rows(low, high, classes)
+    network = Network(VARIANTS[variant], Space.of(rows, 1.0))
+    network.present(rows.take(np.arange(0, len(low), 3)), width)
+    boxes = [
+        reference.Box(box, label, weight)
+        for (box, label), weight in zip(sides(network), network.weight.tolist(), strict=True)
+    ]
+    network.grow(rows, found)
+    for row, label in zip(reference.as_rows(low, high), classes.tolist(), strict=True):
+        before = len(boxes)
+        reference.present(boxes, row, label, 1.0, "iol", np.inf, 1.0)
+        if not found:
+            del boxes[before:]
+    assert sides(network) == [(box.sides, box.label) for box in boxes]
+
+
+def test_boxes_weigh_what_they_contain_of_their_class():
+    random = np.random.default_rng(5)
+    X = random.random((400, 2))
+    rows = make_rows(X, X, random.integers(0, 2, 400))
+    network = fit_fmm(rows, Settings("gfmm", (0.3,), prune=False)).network
+    network.weigh(rows)
+    lower, upper = network.bounds
+    inside = ((lower <= X[:, None]) & (X[:, None] <= upper)).all(axis=2)
+    inside &= rows.classes[:, None] == network.labels
+    first = inside.argmax(axis=1)[inside.any(axis=1)]
+    assert_array_equal(network.weight, np.bincount(first, minlength=len(network)))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -167,7 +202,7 @@ def test_pruning_never_worsens_the_rows_it_is_judged_by(variant):
     random = np.random.default_rng(2)
     X = random.random((600, 4))
     rows = make_rows(X, X, (X[:, 0] + 0.3 * random.random(600) > 0.6).astype(np.int64))
-    learning, held = hold_out(rows, 0.25, 0)
+    learning, held = folds(rows, 0.25, 0)[0]
     network = fit_fmm(learning, Settings(variant, (0.3,), prune=False)).network
     before = (network.labels[network.winners(held.low, held.high)[0]] == held.classes).sum()
     n_before = len(network)
@@ -210,6 +245,33 @@ def test_features_are_looked_at_by_what_they_add():
 
 def test_held_out_rows_come_from_every_class_that_can_spare_one():
     classes = np.repeat([0, 1, 2], [100, 10, 1])
-    learning, held = hold_out(make_rows(*2 * [np.random.default_rng(0).random((111, 2))], classes), 0.25, 0)
-    assert np.bincount(held.classes, minlength=3).tolist() == [25, 2, 0]
-    assert len(learning.classes) + len(held.classes) == 111
+    rows = make_rows(*2 * [np.random.default_rng(0).random((111, 2))], classes)
+    pairs = folds(rows, 0.25, 0)
+    judged = np.concatenate([held.low[:, 0] for _, held in pairs])
+    assert len(pairs) == 4
+    assert len(np.unique(judged)) == len(judged) == 108
+    for learning, held in pairs:
+        assert np.bincount(held.classes, minlength=3).tolist() == [25, 2, 0]
+        together = np.sort(np.concatenate([learning.low[:, 0], held.low[:, 0]]))
+        assert_array_equal(together, np.sort(rows.low[:, 0]))
+
+
+@pytest.mark.parametrize(("n", "pairs", "held"), [(9_000, 4, 2_250), (18_000, 2, 4_500), (90_000, 1, 10_000)])
+def test_large_tables_are_judged_by_so_many_rows_and_no_more(n, pairs, held):
+    X = np.zeros((n, 1))
+    rows = make_rows(X, X, np.zeros(n, np.int64))
+    assert [len(judging.classes) for _, judging in folds(rows, 0.25, 0)] == pairs * [held]
+
+
+def test_pruned_passes_take_a_bounded_number_of_rows(monkeypatch):
+    presented = []
+    present = Network.presented
+    monkeypatch.setattr(
+        Network, "presented", lambda *args: presented.append(len(args[1].classes)) or present(*args)
+    )
+    monkeypatch.setattr("hyperboxes.fmm.fit.ROWS_A_PASS", 300)
+    X, y = planted([{0: (0.2, 0.7)}], 2_000, 3, 0)
+    fit = fit_fmm(make_rows(X, X, y.astype(np.int64)), Settings("iol", (0.2,)))
+    assert presented == 4 * [300]
+    ranks, _ = fit.network.winners(X, X)
+    assert np.mean((fit.network.labels[ranks] == 1) == y) > 0.97

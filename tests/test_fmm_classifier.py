@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score
+from sklearn.model_selection import train_test_split
 
 from hyperboxes import FMMClassifier, ModelFormatError, RandomHyperboxesClassifier, read_model, write_model
 from hyperboxes.fmm import VARIANTS
@@ -95,6 +96,20 @@ def test_pruning_keeps_few_boxes_and_chooses_a_width():
     assert len(pruned.boxes_) <= 20 < len(full.boxes_)
     assert pruned.max_width_ in (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
     assert f1_score(y, pruned.predict(X)) > 0.93
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_pruned_boxes_are_few_and_about_as_good_as_the_published_ones(name):
+    X, y = SHIPPED[name](return_X_y=True)
+    scores = []
+    for seed in range(4):
+        rows, test, classes, truth = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed + 40)
+        pruned = FMMClassifier(random_state=0).fit(rows, classes)
+        full = published("simpson").fit(rows, classes)
+        assert len(pruned.boxes_) <= 12
+        scores.append([f1_score(truth, model.predict(test), average="macro") for model in (pruned, full)])
+    ours, theirs = np.mean(scores, axis=0)
+    assert ours > theirs - 0.025
 
 
 def test_min_support_drops_small_boxes_but_no_class():

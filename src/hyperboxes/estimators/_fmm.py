@@ -199,8 +199,8 @@ class FMMClassifier(_FuzzyClassifier):
     says how often they give the answer overall.
 
     Published networks keep every box they make, often nearly one for each row. By default boxes are pruned
-    on rows held out, and the rows of dropped ones are offered to the others again, as long as that helps;
-    ``prune=False`` learns as published.
+    on rows held out, and those that are left grow, as long as that helps; ``prune=False`` learns as
+    published.
 
     Parameters
     ----------
@@ -211,21 +211,25 @@ class FMMClassifier(_FuzzyClassifier):
         ``"agglomerative"``: AGGLO-2 (2002), all rows at once.
     max_width : float, sequence of float or "auto", default="auto"
         Widest box, as a share of each feature's range: on the average of the features for ``"simpson"``, in
-        each of them otherwise. Of several, the best on rows held out.
+        each of them otherwise. Of several, the best on rows held out. Boxes that pruning kept may grow
+        wider.
     sensitivity : float or array-like of shape (n_features,), default=1.0
         How fast membership falls with the distance from a box.
     n_passes : int, optional
-        Most passes over the rows; by default 1, or 5 if boxes are pruned after each.
+        Most passes over the rows; by default 1, or 10 if boxes are pruned after each. Such a pass takes up to
+        6,000 rows, the next one those that follow.
     width_decay : float, default=1.0
-        What the width is multiplied by from pass to pass.
+        What the width is multiplied by from pass to pass, where boxes are not pruned.
     prune : bool, default=True
-        Whether to drop boxes that do not pay on rows held out.
+        Whether to drop boxes that do not pay on rows held out, and to let the others grow beyond their width
+        and over what was dropped, as long as they meet no box of another class.
     box_price : float, default=0.5
         What a box must earn there, in rows put right.
     min_support : float, default=0
         Fewest rows, by weight, of a box; each class keeps its largest.
     validation_fraction : float, default=0.25
-        Share of rows to hold out, at most 10,000, if there is something to choose.
+        Share of rows to hold out, at most 10,000, if there is something to choose. In smaller tables other
+        shares are held out in turn, and the boxes kept each time are put together.
     similarity : {"mid", "short", "long"}, default="mid"
         Which distance between boxes ``"agglomerative"`` goes by.
     min_similarity : float, default=0.0

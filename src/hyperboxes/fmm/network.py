@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from ..kernels import fmm as kernels
 from ..kernels._threads import n_threads, run
-from ..kernels.fmm import SHELF, USED, Measure, Rules, Shelves, ledger_for, scratch_for
+from ..kernels.fmm import ledger_for
+from ..kernels.fmm_rules import NO_CONTRACTION, Rules
+from ..kernels.fmm_shelves import CHANGED, SHELF, USED, Measure, Shelves, scratch_for
 from .rows import Rows
 from .variants import Variant
 
@@ -102,6 +104,14 @@ class Network:
         network._refill(lower[:, space.order], upper[:, space.order], labels, np.ones(len(labels)))
         return network
 
+    @classmethod
+    def union(cls, networks: Sequence[Network]) -> Network:
+        """Put the boxes of several networks of one variant and space into one, ranked as they come."""
+        whole = cls(networks[0].variant, networks[0].space)
+        parts = zip(*(network._bounds() for network in networks), strict=True)
+        whole._refill(*(np.concatenate(part) for part in parts))
+        return whole
+
     # -- learning ----------------------------------------------------------------------------------
 
     def present(self, rows: Rows, max_width: float) -> None:
@@ -111,8 +121,22 @@ class Network:
 
     def presented(self, rows: Rows, max_width: float) -> Iterator[float]:
         """Learn rows one after the other, and give now and then the share of them that is done."""
+        return self._presented(rows, self._measure, self._rules(max_width), self._reach(max_width))
+
+    def grow(self, rows: Rows, found: bool) -> None:
+        """Let boxes grow to rows of their class, however wide, unless they would meet another class.
+
+        The nearest box that may, by its worst feature, takes a row, whatever the variant: growing is what
+        boxes do that have proved themselves, and no part of the published loops. A row that no box may take
+        is left out or, with ``found``, becomes a box.
+        """
+        rules = Rules(np.inf, False, False, NO_CONTRACTION, found)
+        farthest = 1.0  # no deficit is larger; those of boxes that may not take a row are infinite
+        for _ in self._presented(rows, self.space.measure(average=False), rules, farthest):
+            pass
+
+    def _presented(self, rows: Rows, measure: Measure, rules: Rules, reach: float) -> Iterator[float]:
         low, high = self._laid_out(rows.low, rows.high)
-        measure, rules = self._measure, self._rules(max_width)
         done, scratch = 0, scratch_for(self._shelves)
         while done < len(low):
             # The kernel keeps nothing between calls but the shelves: where it stops changes nothing.
@@ -125,7 +149,7 @@ class Network:
                 done,
                 measure,
                 rules,
-                self._reach(max_width),
+                reach,
                 self._shelves,
                 scratch,
             )
@@ -137,7 +161,7 @@ class Network:
     def agglomerate(self, rows: Rows, max_width: float, similarity: str, min_similarity: float) -> None:
         """Make a box of each row that no box of its class contains, then merge boxes while any can be."""
         lower, upper, labels, weight = self._bounds()
-        new = rows.take(~self._in_own_class(rows))
+        new = rows.take(self._in_own_class(rows) < 0)
         low, high = self._laid_out(new.low, new.high)
         known = low <= high
         low, high = np.where(known, low, -np.inf), np.where(known, high, np.inf)
@@ -206,10 +230,17 @@ class Network:
         """Count rows anew."""
         self._shelves.weight[:] = 0.0
 
+    def weigh(self, rows: Rows) -> None:
+        """Let boxes weigh what they contain of their class, a row in several counting for the first."""
+        rank = self._in_own_class(rows)
+        inside = rank >= 0
+        weight = np.bincount(rank[inside], rows.weight[inside], minlength=len(self))
+        self._shelves.weight[self._slots()] = weight
+
     @property
     def n_changes(self) -> int:
         """How often a box was made or moved."""
-        return int(self._shelves.state[kernels.CHANGED])
+        return int(self._shelves.state[CHANGED])
 
     # -- answers -----------------------------------------------------------------------------------
 
@@ -275,7 +306,7 @@ class Network:
 
     def _rules(self, max_width: float) -> Rules:
         variant = self.variant
-        return Rules(float(max_width), variant.total_width, variant.winner_only, variant.contraction)
+        return Rules(float(max_width), variant.total_width, variant.winner_only, variant.contraction, True)
 
     def _reach(self, max_width: float) -> float:
         """Give a deficit beyond which no box can take a row (Khuat & Gabrys 2021): it would be too wide."""
@@ -303,14 +334,13 @@ class Network:
         run(part, [slice(begin, begin + step) for begin in range(0, len(low), step)])
         return rank, deficits
 
-    def _in_own_class(self, rows: Rows) -> NDArray[np.bool_]:
-        """Tell which rows lie in a box of their own class."""
-        inside = np.zeros(len(rows.classes), bool)
+    def _in_own_class(self, rows: Rows) -> Ints:
+        """Give the first box of its own class that a row lies in, by rank, -1 if there is none."""
+        first = np.full(len(rows.classes), -1, np.int64)
         for label in np.unique(rows.classes):
             own = rows.classes == label
-            rank, _ = self._winners(rows.low[own], rows.high[own], int(label), limit=0.0)
-            inside[own] = rank >= 0
-        return inside
+            first[own], _ = self._winners(rows.low[own], rows.high[own], int(label), limit=0.0)
+        return first
 
     def _laid_out(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         # take leaves rows contiguous, as kernels want them; indexing would not.
@@ -343,7 +373,7 @@ class Network:
         self._shelves = _empty_shelves(room, lower.shape[1])
         scratch = scratch_for(self._shelves)
         kernels.shelve(lower, upper, labels, weight, self._measure, self._shelves, scratch)
-        self._shelves.state[kernels.CHANGED] = changes
+        self._shelves.state[CHANGED] = changes
 
 
 def _telling_order(places: Floats) -> Ints:

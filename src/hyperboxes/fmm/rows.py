@@ -11,7 +11,7 @@ from ..kernels.rows import canonical_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Rows that choices are judged on, at most: more would cost time and change little.
+#: Rows that choices are judged by, at most: more would cost time and change little.
 MAX_HELD_OUT = 10_000
 
 
@@ -55,16 +55,30 @@ def some_of_each_class(
     classes: Ints, share: float, draw: np.random.Generator, least: int = 0
 ) -> NDArray[np.bool_]:
     """Mark a share of the rows of each class, drawn at random; at least ``least``."""
+    place, size = _drawn_places(classes, draw)
+    return place < np.maximum(least, (share * size).astype(np.int64))
+
+
+def folds(rows: Rows, share: float, seed: int) -> list[tuple[Rows, Rows]]:
+    """Give rows to learn from beside rows to judge by, a share of each class, as often as it takes.
+
+    A row judges once at most. In a small table nearly all do, as in cross-validation, since a share of few
+    rows says little; in a large one there is a single pair. All rows keep their order.
+    """
+    n = max(len(rows.classes), 1)
+    share = min(share, MAX_HELD_OUT / n)
+    place, size = _drawn_places(rows.classes, np.random.default_rng(seed))
+    held = (share * size).astype(np.int64)
+    fold = np.where(held > 0, place // np.maximum(held, 1), n)
+    n_folds = max(1, int(min(1 / share, MAX_HELD_OUT / (share * n))))
+    return [(rows.take(fold != turn), rows.take(fold == turn)) for turn in range(n_folds)]
+
+
+def _drawn_places(classes: Ints, draw: np.random.Generator) -> tuple[Ints, Ints]:
+    """Put the rows of each class in a random order: give each row's place in it, and how many there are."""
     drawn = draw.permutation(len(classes))
-    chosen = np.zeros(len(classes), bool)
+    place, size = np.empty_like(classes), np.empty_like(classes)
     for label in np.unique(classes):
         own = drawn[classes[drawn] == label]
-        chosen[own[: max(least, int(share * len(own)))]] = True
-    return chosen
-
-
-def hold_out(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows]:
-    """Split off a share of each class, drawn at random; all rows keep their order."""
-    share = min(share, MAX_HELD_OUT / max(len(rows.classes), 1))
-    held = some_of_each_class(rows.classes, share, np.random.default_rng(seed))
-    return rows.take(~held), rows.take(held)
+        place[own], size[own] = np.arange(len(own)), len(own)
+    return place, size

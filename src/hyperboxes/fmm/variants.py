@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..kernels.fmm import FOUR_CASES, NINE_CASES, NO_CONTRACTION
+from ..kernels.fmm_rules import FOUR_CASES, NINE_CASES, NO_CONTRACTION
 
 
 @dataclass(frozen=True)
