@@ -36,8 +36,8 @@ def random_codes(rng, n, d, values):
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 40), st.integers(1, 5), st.integers(1, 8))
 def test_a_leaf_of_a_row_seen_holds_the_rows_equal_to_it(seed, n, d, values):
-    # Trees grow until a leaf is pure or its rows are equal; so of a row it has seen, a forest says the share of
-    # positives among its equals, or, where a pure leaf holds it, its own label: the same unless equals differ.
+    # Trees grow until a leaf is pure or its rows are equal; so of a row that it has seen, a forest says the
+    # share of positives among its equals.
     rng = np.random.default_rng(seed)
     codes, positive = random_codes(rng, n, d, values), rng.uniform(size=n) < 0.4
     weight = rng.integers(1, 4, n).astype(float)
@@ -120,7 +120,7 @@ def test_equal_rows_share_a_fold_and_classes_are_even():
         assert counts.max() - counts.min() <= 1
 
 
-@pytest.mark.parametrize("slope, shift", [(0.3, -1.0), (1.0, 0.0), (2.5, 0.8)])
+@pytest.mark.parametrize(("slope", "shift"), [(0.3, -1.0), (1.0, 0.0), (2.5, 0.8)])
 def test_calibration_finds_how_sure_a_share_is(slope, shift):
     rng = np.random.default_rng(4)
     shares = rng.uniform(0.02, 0.98, 20_000)

@@ -26,11 +26,13 @@ def _best_random_cut(columns, positive, weight, rows, low, high, n_tried, featur
         j = features[other]
         features[other] = features[at]
         features[at] = j
-        smallest, largest = 255, 0
+        smallest, largest = np.int64(255), np.int64(0)
         for place in range(low, high):
-            code = np.int64(columns[j, rows[place]])
-            smallest = min(smallest, code)
-            largest = max(largest, code)
+            code = columns[j, rows[place]]
+            if code < smallest:
+                smallest = code
+            if code > largest:
+                largest = code
         if smallest >= largest:
             continue
         cut = smallest + draw(state, largest - smallest)
@@ -63,12 +65,12 @@ def _grow(columns, positive, weight, rows, n_tried, features, nodes, shares, pen
     while n_pending:
         n_pending -= 1
         node, low, high = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
-        total, true, n_true = 0.0, 0.0, 0
+        total, true, n_true = 0.0, 0.0, np.int64(0)
         for place in range(low, high):
             i = rows[place]
             total += weight[i]
             true += weight[i] * positive[i]
-            n_true += np.int64(positive[i])
+            n_true += positive[i]
         shares[node] = true / total
         nodes[node, 0] = -1
         if n_true == 0 or n_true == high - low:

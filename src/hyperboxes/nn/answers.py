@@ -1,9 +1,9 @@
 """Rows that nobody has labelled, between those that somebody has, with the answers of a forest.
 
 A small table leaves open where between its rows a bound should lie, and which of several features should
-draw it. A forest, which is no model to read, knows better: boxes learn from it by its answers on rows that are
-crossed from neighbours (Bucila, Caruana and Niculescu-Mizil 2006). It answers by cross-fitting: each third of
-the trees has never seen one third of the rows, so what it says there tells how far it is to be believed.
+draw it. A forest, which is no model to read, knows better: boxes learn from its answers on rows that are
+crossed from neighbours (Bucila, Caruana and Niculescu-Mizil 2006). Each third of its trees has not seen one
+third of the rows, and what it says of these tells how far it is to be believed.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ class Answers:
         return replace(
             task, columns=columns, rows=np.ascontiguousarray(columns.T),
             positive=np.concatenate([task.positive, np.ones(len(yes), bool), np.zeros(len(no), bool)]),
-            weight=np.concatenate([task.weight * (1 - SHARE), (added * share)[yes], (added * (1 - share))[no]]),
+            weight=np.concatenate(
+                [task.weight * (1 - SHARE), (added * share)[yes], (added * (1 - share))[no]]
+            ),
         ).priced(PRICE)  # fmt: skip
 
 
@@ -144,9 +146,9 @@ def forest_shares(
 def calibration(shares: Floats, positive: Bools, weight: Floats) -> Callable[[Floats], Floats]:
     """Give the function of shares that says how likely a row with such a share is positive.
 
-    A logistic function of the share's log odds, fitted to rows that the forest had not seen (Platt 2000), with
-    labels and slope held back as by one row more: trees that have seen a row in three of four shares alone
-    are too timid, those that repeat wrong labels too sure.
+    A logistic function of the share's log odds, fitted to rows that the forest had not seen (Platt 2000). It
+    makes up for trees that are too timid about a rare class, or too sure where labels are wrong. Labels
+    and slope are held back as by one row more.
     """
     odds = _log_odds(shares)
     n_true, n_false = weight[positive].sum(), weight[~positive].sum()
