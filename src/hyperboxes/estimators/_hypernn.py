@@ -71,7 +71,8 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
     min_support : int or float, default=0
         Fewest training rows in a box, as a count or as a share of all rows.
     condition_price, box_price : float, optional
-        What a condition and a box must earn, in rows put right; higher means simpler.
+        What a condition and a box must earn, in rows put right; higher means simpler. Where boxes of a
+        small table learn from a forest's answers, a quarter of it.
     monotonic_cst : dict or array-like, optional
         1: a larger value can only speak for the positive class (no upper bounds), -1: only a smaller
         one, 0: free. By feature name or in column order. Two classes only.
