@@ -131,6 +131,18 @@ def test_calibration_finds_how_sure_a_share_is(slope, shift):
     assert np.abs(found - likely).max() < 0.03
 
 
+@pytest.mark.parametrize("wrong", [0.0, 0.1, 0.5, 1.0])
+def test_calibration_is_no_worse_than_the_share_of_the_class(wrong):
+    # Trees that are quite sure and often wrong: Newton's full steps run away here.
+    rng = np.random.default_rng(8)
+    positive = rng.uniform(size=300) < 0.24
+    shares = np.where(rng.uniform(size=300) < wrong, ~positive, positive).astype(float)
+    likely = calibration(shares, positive, np.ones(300))(shares)
+    loss = -np.log(np.where(positive, likely, 1 - likely)).mean()
+    known = positive.mean()
+    assert loss < -known * np.log(known) - (1 - known) * np.log(1 - known) + 0.005
+
+
 @pytest.mark.parametrize("shares", [np.array([0.0, 0, 1, 1]), np.array([1.0, 1, 0, 0]), np.full(4, 0.5)])
 def test_calibration_stands_what_is_clear_wrong_or_empty(shares):
     positive = np.array([False, False, True, True])

@@ -176,8 +176,9 @@ def calibration(shares: Floats, positive: Bools, weight: Floats) -> Callable[[Fl
         if now >= least - 1e-9:
             break
         line, least = line - size * step, now
-    gain, shift = max(float(line[0]), 0.0), float(line[1])
-    return lambda share: _logistic(gain * _log_odds(share) + shift)
+    if line[0] <= 0:  # worse than guessing: then every row is as likely as any
+        line = np.array([0.0, np.log((n_true + 1) / (n_false + 1))])
+    return lambda share: _logistic(line[0] * _log_odds(share) + line[1])
 
 
 def _log_odds(share: Floats) -> Floats:
