@@ -2,7 +2,7 @@
 
 The paper's protocol without its grid search: 70/30 stratified splits by seed, F1 on the held-out part, means
 over classes and seeds. Bars: at or above the published figure in every cell, never below a tree of 2 M leaves
-by more than 0.01, and at or above the yardstick in the mean over tables.
+by more than 0.01, and at or above the yardstick in the mean over tables on its three seeds.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ SIZES = (2, 5, 10, 20, 30)
 DATASETS = ("iris", "wine", "cancer", "blood", "cars", "satimage", "letter", "covtype")
 #: Sets so small that three splits say little.
 TEN_SEEDS = ("iris", "wine", "blood")
+#: Seeds of the yardstick.
+YARDSTICK_SEEDS = 3
 #: Classes that a quick run looks at.
 QUICK_CLASSES = 4
 #: Published figures have three digits: what rounds to the same is no loss.
@@ -123,7 +125,19 @@ def report(records: list[Record]) -> Table:
                 *figures.shape(name, "hypernn", size), "below " + " and ".join(missed) if missed else "",
             ))  # fmt: skip
     for size, found in sorted(means.items()):
-        mean = np.mean(found, axis=0)
-        result.held &= bool(mean[0] >= mean[2])
-        result.rows.append(("mean", str(size), *map(number, mean), *("",) * 6))
+        result.rows.append(("mean", str(size), *map(number, np.mean(found, axis=0)), *("",) * 6))
+    alike = Figures([record for record in records if record["seed"] < YARDSTICK_SEEDS])
+    for size, found in sorted(means.items()):
+        names = [name for name in DATASETS if size in figures.sizes(name, "hypernn")]
+        ours, tree, boosting = (
+            float(np.mean([alike.mean(name, model, at) for name in names]))
+            for model, at in (("hypernn", size), ("tree", size), ("boosting", 0))
+        )
+        _, theirs, yardstick, _, _ = np.mean(found, axis=0)
+        below = ours < yardstick - ROUNDING
+        result.held &= not below
+        result.rows.append((
+            "mean, seeds 0-2", str(size), *map(number, (ours, theirs, yardstick, tree, boosting)),
+            *("",) * 5, "below yardstick" if below else "",
+        ))  # fmt: skip
     return result
