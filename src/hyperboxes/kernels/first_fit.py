@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..boxes import Boxes
 from . import containment, crisp, descent, faces, forest
 
 ROWS, FEATURES, BOXES = 4, 2, 1
@@ -30,7 +29,11 @@ def tasks() -> dict[str, Callable[[], Any]]:
     n_bins, no, yes = np.ones(FEATURES, np.int64), np.zeros(FEATURES, bool), np.ones(FEATURES, bool)
     codes = np.zeros((BOXES, FEATURES), np.int64)
     violations, cover = np.zeros((BOXES, ROWS), np.int16), np.zeros(ROWS, np.int16)
-    boxes = Boxes(np.zeros((1, 1)), np.ones((1, 1)), np.ones(1, np.int64), default=0)._compiled
+    one, none = np.ones(1, np.int64), np.zeros(1, np.int64)
+    exact = containment.Conditions(
+        none, np.arange(2), none, np.zeros(1), np.ones(1), -one, none, np.zeros(1, np.uint8), np.ones(1)
+    )
+    boxes = {"float64": exact, "float32": exact.for_float32()}
     X = np.zeros((1, 1))
     return {
         "count_violations": partial(crisp.count_violations, columns, codes, codes, violations, cover),
