@@ -154,7 +154,8 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_t
     ]
     if beside_tree:
         jobs.append(partial(_tree_answers, view, max_boxes, folds))
-    if n_threads() > 1:
+    meanwhile = n_threads() > 1
+    if meanwhile:
         jobs.append(partial(search, view, trained, max_boxes, usual))
     found = run(lambda job: job(), jobs)
     answers: dict[Way, Bools] = {}
@@ -168,7 +169,7 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_t
     chosen = best if margins[best] > 0 else usual
     return Verdict(
         chosen, fold_of, judged, answers[chosen],
-        found=found[-1] if n_threads() > 1 and chosen == usual else None,
+        found=found[-1] if meanwhile and chosen == usual else None,
         tree=found[judged] if beside_tree else None,
     )  # fmt: skip
 
