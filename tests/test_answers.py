@@ -1,4 +1,4 @@
-"""A forest's answers: trees and neighbours are what they say, and boxes learn from them only where told."""
+"""Teachers' answers: trees, curves and neighbours are what they say, and boxes learn only where told."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from hyperboxes import HyperNNClassifier
 from hyperboxes.crisp import CrispTask, Limits
@@ -19,8 +21,10 @@ from hyperboxes.nn.answers import (
     Answers,
     calibration,
     cross_neighbours,
+    curve_shares,
     forest_shares,
-    grouped_folds,
+    grouped_parts,
+    logistic_line,
 )
 
 SEED = np.uint64(7)
@@ -82,7 +86,8 @@ def test_nearest_others_are_those_of_sorting(seed, n, d, n_candidates):
     n_candidates = max(2, min(n, n_candidates))
     k = min(3, n_candidates - 1)
     nearest, distances = np.zeros((n, k), np.int64), np.zeros((n, k), np.float32)
-    nearest_others(Z, n_candidates, distances, nearest)
+    candidates = np.ascontiguousarray(Z[:n_candidates].T)
+    nearest_others(Z, candidates, np.zeros(n_candidates, np.float32), distances, nearest)
     for i in range(n):
         others = [j for j in range(n_candidates) if j != i]
         far = [sum(np.float32((Z[i, c] - Z[j, c]) ** 2) for c in range(d)) for j in others]
@@ -105,18 +110,18 @@ def test_crossed_rows_take_each_cell_from_a_row_or_a_near_one():
     assert {0, 1, 2} == set(changed.tolist())
 
 
-def test_equal_rows_share_a_fold_and_classes_are_even():
+def test_equal_rows_share_a_part_and_classes_are_even():
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 3, (2, 90)).astype(np.uint8)
     positive = rng.uniform(size=90) < 0.5
-    fold = grouped_folds(codes, positive)
+    part = grouped_parts(codes, positive)
     for i in range(90):
         equal = (codes == codes[:, [i]]).all(axis=0)
-        assert len(set(fold[equal].tolist())) == 1
+        assert len(set(part[equal].tolist())) == 1
     distinct = np.arange(90).astype(np.uint8).reshape(1, 90)
-    fold = grouped_folds(distinct, positive)
+    part = grouped_parts(distinct, positive)
     for side in (False, True):
-        counts = np.bincount(fold[positive == side], minlength=module.FORESTS)
+        counts = np.bincount(part[positive == side], minlength=module.PARTS)
         assert counts.max() - counts.min() <= 1
 
 
@@ -127,17 +132,17 @@ def test_calibration_finds_how_sure_a_share_is(slope, shift):
     odds = np.log((shares + 0.01) / (1.01 - shares))
     likely = 1 / (1 + np.exp(-(slope * odds + shift)))
     positive = rng.uniform(size=len(shares)) < likely
-    found = calibration(shares, positive, np.ones(len(shares)))(shares)
+    found = calibration(shares[None], positive, np.ones(len(shares)))(shares[None])
     assert np.abs(found - likely).max() < 0.03
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1, 0.5, 1.0])
 def test_calibration_is_no_worse_than_the_share_of_the_class(wrong):
-    # Trees that are quite sure and often wrong: Newton's full steps run away here.
+    # Trees that are quite sure and often wrong.
     rng = np.random.default_rng(8)
     positive = rng.uniform(size=300) < 0.24
     shares = np.where(rng.uniform(size=300) < wrong, ~positive, positive).astype(float)
-    likely = calibration(shares, positive, np.ones(300))(shares)
+    likely = calibration(shares[None], positive, np.ones(300))(shares[None])
     loss = -np.log(np.where(positive, likely, 1 - likely)).mean()
     known = positive.mean()
     assert loss < -known * np.log(known) - (1 - known) * np.log(1 - known) + 0.005
@@ -148,10 +153,87 @@ def test_calibration_stands_what_is_clear_wrong_or_empty(shares):
     positive = np.array([False, False, True, True])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = calibration(shares, positive, np.ones(4))(np.array([0.0, 0.3, 0.7, 1.0]))
+        found = calibration(shares[None], positive, np.ones(4))(np.array([[0.0, 0.3, 0.7, 1.0]]))
     assert ((found >= 0) & (found <= 1)).all()
     # a forest that is always wrong is not turned round, but no longer believed
     assert (np.diff(found) >= 0).all()
+
+
+def test_calibration_believes_the_teacher_that_is_right():
+    rng = np.random.default_rng(9)
+    odds = rng.standard_normal((2, 20_000)) * 2
+    likely = 1 / (1 + np.exp(-odds[0]))
+    positive = rng.uniform(size=odds.shape[1]) < likely
+    shares = 1 / (1 + np.exp(-odds))
+    for order in ([0, 1], [1, 0]):
+        found = calibration(shares[order], positive, np.ones(len(positive)))(shares[order])
+        assert np.abs(found - likely).mean() < 0.02
+    # one that says the opposite of the truth is left out, not turned round
+    both = np.array([shares[0], 1 - shares[0]])
+    alone = calibration(shares[:1], positive, np.ones(len(positive)))(shares[:1])
+    assert (calibration(both, positive, np.ones(len(positive)))(both) == alone).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(3, 60), st.integers(1, 4))
+def test_a_logistic_line_is_that_of_scikit_learn(seed, n, d):
+    rng = np.random.default_rng(seed)
+    terms, positive = rng.standard_normal((d, n)), np.arange(n) % 3 == 0
+    weight = rng.integers(1, 4, n).astype(float)
+    line = logistic_line(terms, positive * 1.0, weight, 0.0, 1.0)
+    peer = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000).fit(terms.T, positive, sample_weight=weight)
+    assert line == pytest.approx([*peer.coef_[0], peer.intercept_[0]], abs=2e-3)
+
+
+def test_a_strong_pull_leaves_the_usual_slope():
+    rng = np.random.default_rng(10)
+    terms = rng.standard_normal((2, 50))
+    line = logistic_line(terms, np.arange(50) % 2 * 1.0, np.ones(50), 0.5, 1e7)
+    assert line[:2] == pytest.approx([0.5, 0.5], abs=1e-4)
+
+
+def test_curves_find_a_band_and_miss_what_features_do_together():
+    rng = np.random.default_rng(11)
+    codes = rng.integers(0, 50, (4, 900)).astype(np.uint8)
+    places = [np.linspace(-2, 2, 50)] * 4
+    seen = np.arange(900) < 600
+    band = (codes[0] > 12) & (codes[0] < 37)
+    crossed = (codes[0] > 24) ^ (codes[1] > 24)
+    hits = {}
+    for name, truth in (("band", band), ("crossed", crossed)):
+        shares = curve_shares(codes, places, truth, np.ones(900), seen, codes)
+        hits[name] = ((shares > 0.5) == truth)[~seen].mean()
+    assert hits["band"] > 0.95
+    assert hits["crossed"] < 0.7
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(4, 40), st.integers(1, 4))
+def test_curves_are_a_logistic_regression_on_places_and_their_squares(seed, n, d):
+    rng = np.random.default_rng(seed)
+    codes = random_codes(rng, n, d, 6)
+    places = [np.sort(rng.standard_normal(6)) for _ in range(d)]
+    positive, seen = np.arange(n) % 3 == 0, rng.uniform(size=n) < 0.8
+    seen[:2] = True
+    weight = rng.integers(1, 4, n).astype(float)
+    at = np.array([[0.0 if c == 255 else places[j][c] for j, c in enumerate(row)] for row in codes.T])
+    table = np.hstack([at, at**2])
+    units = StandardScaler().fit(table[seen], sample_weight=weight[seen])
+    peer = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000)
+    peer.fit(units.transform(table[seen]), positive[seen], sample_weight=weight[seen])
+    expected = peer.predict_proba(units.transform(table))[:, 1]
+    assert curve_shares(codes, places, positive, weight, seen, codes) == pytest.approx(expected, abs=5e-3)
+
+
+def test_curves_of_one_class_or_of_no_row_say_what_is_known():
+    codes = np.arange(6).astype(np.uint8).reshape(1, 6)
+    places = [np.linspace(-1, 1, 6)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sure = curve_shares(codes, places, np.ones(6, bool), np.ones(6), np.ones(6, bool), codes)
+        none = curve_shares(codes, places, np.arange(6) < 2, np.ones(6), np.zeros(6, bool), codes)
+    assert (sure > 0.95).all()
+    assert none == pytest.approx(1 / 3)
 
 
 def test_crossed_rows_have_their_share_of_the_weight():
@@ -197,14 +279,14 @@ def ways(monkeypatch):
     return found
 
 
-def test_boxes_learn_from_a_forest_that_knows_better(ways):
+def test_boxes_learn_from_teachers_that_know_better(ways):
     rng = np.random.default_rng(6)
     X, y = staircase(rng, 300)
     HyperNNClassifier(n_boxes=10, random_state=0).fit(X, y)
     assert any(way.answered for way in ways)
 
 
-def test_boxes_do_not_learn_from_a_forest_that_does_not(ways):
+def test_boxes_do_not_learn_from_teachers_that_do_not(ways):
     rng = np.random.default_rng(7)
     X = rng.uniform(size=(300, 12))
     y = ((X[:, 0] > 0.3) & (X[:, 0] < 0.8)) ^ (rng.uniform(size=300) < 0.15)
@@ -213,7 +295,7 @@ def test_boxes_do_not_learn_from_a_forest_that_does_not(ways):
     assert not any(way.answered for way in ways)
 
 
-def test_what_a_forest_knows_makes_boxes_better(monkeypatch):
+def test_what_teachers_know_makes_boxes_better(monkeypatch):
     gains = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -224,10 +306,10 @@ def test_what_a_forest_knows_makes_boxes_better(monkeypatch):
             model = HyperNNClassifier(n_boxes=10, random_state=0).fit(X, y)
             return (model.predict(new) == truth).mean()
 
-        with_forest = hits()
+        taught = hits()
         with monkeypatch.context() as patch:
-            patch.setattr(finish, "_forest_is_ahead", lambda *_: False)
-            gains.append(with_forest - hits())
+            patch.setattr(finish, "_teachers_are_ahead", lambda *_: False)
+            gains.append(taught - hits())
     assert np.mean(gains) > 0.005
 
 

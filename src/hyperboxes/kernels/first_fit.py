@@ -53,12 +53,14 @@ def tasks() -> dict[str, Callable[[], Any]]:
             1, ROWS, 0.5, 0.1, 0.1, 1.0, 1.0, 0, np.zeros((1, 3)),
         ),
         "ask_trees": partial(
-            forest.ask_trees, columns, positive, weight, np.arange(ROWS), columns, 1, 1, np.arange(FEATURES),
+            forest.ask_trees, columns, positive, weight, np.arange(ROWS), np.ascontiguousarray(columns.T), 1, 1,
+            np.arange(FEATURES),
             np.zeros((2 * ROWS, 3), np.int64), np.zeros(2 * ROWS), np.zeros((2 * ROWS, 3), np.int64),
             np.ones(1, np.uint64), np.zeros(ROWS),
         ),
         "nearest_others": partial(
-            forest.nearest_others, Z, ROWS, np.zeros((ROWS, 1), np.float32), np.zeros((ROWS, 1), np.int64)
+            forest.nearest_others, Z, np.ascontiguousarray(Z.T), np.zeros(ROWS, np.float32),
+            np.zeros((ROWS, 1), np.float32), np.zeros((ROWS, 1), np.int64),
         ),
         "open_idle_faces": partial(
             faces.open_idle_faces, Z, positive, weight, bounds.copy(), bounds.copy(), 1.0, 1.0

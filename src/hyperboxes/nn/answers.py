@@ -1,15 +1,18 @@
-"""Rows that nobody has labelled, between those that somebody has, with the answers of a forest.
+"""Rows that nobody has labelled, between those that somebody has, with the answers of two teachers.
 
 A small table leaves open where between its rows a bound should lie, and which of several features should
-draw it. A forest, which is no model to read, knows better: boxes learn from its answers on rows that are
-crossed from neighbours (Bucila, Caruana and Niculescu-Mizil 2006). Each third of its trees has not seen one
-third of the rows, and what it says of these tells how far it is to be believed.
+draw it. Models that nobody can read know better: boxes learn from their answers on rows that are crossed
+from neighbours (Bucila, Caruana and Niculescu-Mizil 2006). One teacher is a forest, which finds what
+features do together; the other a sum of one parabola for each feature, which is not led astray by wrong
+labels. A third of each has not seen one third of the rows, and what it says of these tells how far either
+is to be believed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,30 +29,32 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Codes = NDArray[np.uint8]
-#: Trees of each of the forests, and how many forests share the rows.
-TREES = 67
-FORESTS = 3
+#: Parts of the rows; of each teacher there is one for every part, which has not seen it.
+PARTS = 3
+#: Trees of each forest.
+TREES = 30
 #: Neighbours that a row is crossed with, found among at most so many rows.
 NEIGHBOURS = 5
 CANDIDATES = 1_000
 #: Crossed rows for each row, and at most in all.
-CROSSINGS = 5
-MAX_CROSSED = 20_000
+CROSSINGS = 10
+MAX_CROSSED = 10_000
 #: Share of all weight that crossed rows have.
 SHARE = 0.8
 #: Price of a condition or box beside such rows, in usual prices: answers are shares, which differ less than
-#: labels do, and a forest does not repeat a label by accident.
-PRICE = 0.25
+#: labels do, and a teacher does not repeat a label by accident.
+PRICE = 0.15
 #: A share that differs less than this from 0 or 1 is 0 or 1.
 CERTAIN = 0.03
-#: Steps of the calibration, and how far one may be shortened: two numbers take few.
-MAX_NEWTON_STEPS = 30
-SMALLEST_STEP = 1e-4
+#: Digits of an answer: the last ones of a sum depend on the machine, and boxes shall not.
+DIGITS = 3
+#: Steps of a logistic fit, at most.
+MAX_STEPS = 40
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What the forest says: of the rows, where it has not seen them, and of the crossed ones."""
+    """What the teachers say: of the rows, where they have not seen them, and of the crossed ones."""
 
     of_rows: Floats
     crossed: Codes
@@ -77,22 +82,27 @@ class Answers:
         ).priced(PRICE)  # fmt: skip
 
 
-def ask_forest(view: ClassProblem) -> Answers:
-    """Grow forests without a third of the rows each, and ask them about these and about crossed rows."""
+def ask_teachers(view: ClassProblem) -> Answers:
+    """Teach without a third of the rows each time, and ask about these and about crossed rows."""
     codes, weight, positive = view.features.codes, view.problem.weight, view.positive
+    space = view.features.standard_space
     rng = np.random.default_rng(view.seed)
-    crossed = cross_neighbours(codes, view.features.standard_space.Z, rng)
-    fold_of = grouped_folds(codes, positive)
+    crossed = cross_neighbours(codes, space.Z, rng)
+    part_of = grouped_parts(codes, positive)
     asked = np.ascontiguousarray(np.concatenate([codes, crossed], axis=1))
-    seeds = rng.integers(0, 2**63, FORESTS, dtype=np.uint64)
-    shares = run(
-        lambda fold: forest_shares(codes, positive, weight, fold_of != fold, asked, seeds[fold]),
-        range(FORESTS),
-    )
+    seeds = rng.integers(0, 2**63, PARTS, dtype=np.uint64)
+    jobs: list[Callable[[], Floats]] = []
+    for part in range(PARTS):
+        seen = part_of != part
+        jobs.append(partial(forest_shares, codes, positive, weight, seen, asked, seeds[part]))
+        jobs.append(partial(curve_shares, codes, space.places, positive, weight, seen, asked))
+    said = run(lambda job: job(), jobs)
     n = len(positive)
-    of_rows = np.choose(fold_of, [share[:n] for share in shares])
+    teachers = [said[0::2], said[1::2]]
+    of_rows = np.array([np.choose(part_of, [share[:n] for share in shares]) for shares in teachers])
+    of_crossed = np.array([np.mean([share[n:] for share in shares], axis=0) for shares in teachers])
     calibrated = calibration(of_rows, positive, weight)
-    return Answers(calibrated(of_rows), crossed, calibrated(np.mean([share[n:] for share in shares], axis=0)))
+    return Answers(calibrated(of_rows), crossed, calibrated(of_crossed))
 
 
 def cross_neighbours(codes: Codes, Z: NDArray[np.float32], rng: np.random.Generator) -> Codes:
@@ -100,7 +110,9 @@ def cross_neighbours(codes: Codes, Z: NDArray[np.float32], rng: np.random.Genera
     n = codes.shape[1]
     neighbours = min(NEIGHBOURS, n - 1)
     nearest = np.zeros((n, neighbours), np.int64)
-    nearest_others(Z, min(n, CANDIDATES), np.zeros((n, neighbours), np.float32), nearest)
+    candidates = np.ascontiguousarray(Z[:CANDIDATES].T)
+    room = np.zeros(candidates.shape[1], np.float32), np.zeros((n, neighbours), np.float32)
+    nearest_others(Z, candidates, *room, nearest)
     parts = []
     for _ in range(int(np.clip(MAX_CROSSED // n, 1, CROSSINGS))):
         partner = nearest[np.arange(n), rng.integers(0, neighbours, n)]
@@ -108,22 +120,22 @@ def cross_neighbours(codes: Codes, Z: NDArray[np.float32], rng: np.random.Genera
     return np.concatenate(parts, axis=1)
 
 
-def grouped_folds(codes: Codes, positive: Bools) -> Ints:
-    """Give each row a forest that will not see it, equal rows the same one, classes evenly.
+def grouped_parts(codes: Codes, positive: Bools) -> Ints:
+    """Share out the rows, equal ones to the same part, classes evenly.
 
-    Equal rows of two classes in different folds would each teach a forest to answer the other wrongly.
+    Equal rows of two classes in different parts would each teach a forest to answer the other wrongly.
     """
     rows = np.ascontiguousarray(codes.T)
     _, first, group = np.unique(
         rows.view(np.dtype((np.void, rows.shape[1]))).ravel(), return_index=True, return_inverse=True
     )
-    fold = np.zeros(len(first), np.int64)
+    part = np.zeros(len(first), np.int64)
     for side in (False, True):
         # Rows are in an order that has nothing to do with their values, their codes are not.
         members = np.argsort(first)
         members = members[positive[first[members]] == side]
-        fold[members] = np.arange(len(members)) % FORESTS
-    return np.asarray(fold[group.ravel()], dtype=np.int64)
+        part[members] = np.arange(len(members)) % PARTS
+    return np.asarray(part[group.ravel()], dtype=np.int64)
 
 
 def forest_shares(
@@ -136,49 +148,77 @@ def forest_shares(
     n_features, n_nodes = len(codes), 2 * len(rows)
     answers = np.zeros(asked.shape[1])
     ask_trees(
-        codes, positive, weight, rows, asked, TREES, (n_features + 1) // 2, np.arange(n_features),
+        codes, positive, weight, rows, np.ascontiguousarray(asked.T), TREES, (n_features + 1) // 2,
+        np.arange(n_features),
         np.zeros((n_nodes, 3), np.int64), np.zeros(n_nodes), np.zeros((n_nodes, 3), np.int64),
         np.array([seed], np.uint64), answers,
     )  # fmt: skip
     return answers / TREES
 
 
-def calibration(shares: Floats, positive: Bools, weight: Floats) -> Callable[[Floats], Floats]:
-    """Give the function of shares that says how likely a row with such a share is positive.
+def curve_shares(
+    codes: Codes, places: Sequence[Floats], positive: Bools, weight: Floats, seen: Bools, asked: Codes
+) -> Floats:
+    """Fit log odds that are a sum of parabolas, one for each feature; give the odds of asked rows as shares.
 
-    A logistic function of the share's log odds, fitted to rows that the forest had not seen (Platt 2000). It
-    makes up for trees that are too timid about a rare class, or too sure where labels are wrong. Labels
-    and slope are held back as by one row more.
+    ``places`` are where the bins of each feature lie; a missing value lies at 0, the mean.
+    """
+    if not seen.any():  # all rows are equal
+        return np.full(asked.shape[1], np.average(positive, weights=weight))
+    height = np.zeros((len(codes), 256))
+    for j, place in enumerate(places):
+        height[j, : len(place)] = place
+    terms = np.stack([height, height**2])  # features' linear and square parts, by code
+    of_rows = np.array([part[j].take(column[seen]) for part in terms for j, column in enumerate(codes)])
+    centre = np.average(of_rows, axis=1, weights=weight[seen], keepdims=True)
+    scale = np.sqrt(np.average((of_rows - centre) ** 2, axis=1, weights=weight[seen], keepdims=True))
+    of_rows = (of_rows - centre) / np.where(scale > 0, scale, 1.0)
+    line = logistic_line(of_rows, positive[seen] * 1.0, weight[seen], 0.0, 1.0)
+    slope = (line[:-1, None] / np.where(scale > 0, scale, 1.0)).reshape(2, -1)
+    by_code = np.einsum("tj,tjc->jc", slope, terms)
+    odds = np.full(asked.shape[1], line[-1] - float((slope.reshape(-1) * centre[:, 0]).sum()))
+    for j, column in enumerate(asked):
+        odds += by_code[j].take(column)
+    return _logistic(odds)
+
+
+def calibration(shares: Floats, positive: Bools, weight: Floats) -> Callable[[Floats], Floats]:
+    """Give the function of the teachers' shares that says how likely a row is positive.
+
+    ``shares`` has a row for each teacher, of rows that it had not seen. A logistic function of the shares'
+    log odds is fitted to these (Platt 2000). It makes up for trees that are too timid about a rare class or
+    too sure where labels are wrong, and weighs the teachers. Labels and weights are held back as by one row
+    more; a teacher whose weight is negative is worse than guessing and is not asked.
     """
     odds = _log_odds(shares)
     n_true, n_false = weight[positive].sum(), weight[~positive].sum()
     target = np.where(positive, (n_true + 1) / (n_true + 2), 1 / (n_false + 2))
+    asked = np.arange(len(odds))
+    while len(asked):
+        line = logistic_line(odds[asked], target, weight, 1 / len(asked), len(asked))
+        if (line[:-1] > 0).all():
+            return lambda shares: np.round(_logistic(line[:-1] @ _log_odds(shares)[asked] + line[-1]), DIGITS)
+        asked = asked[line[:-1] > 0]
+    share = (n_true + 1) / (n_true + n_false + 2)
+    return lambda shares: np.full(shares.shape[1], share)
 
-    def loss(line: Floats) -> float:
-        u = line[0] * odds + line[1]
-        return float((weight * (np.logaddexp(0, u) - target * u)).sum() + (line[0] - 1) ** 2 / 2)
 
-    line = np.array([1.0, 0.0])
-    least = loss(line)
-    for _ in range(MAX_NEWTON_STEPS):
-        likely = _logistic(line[0] * odds + line[1])
-        slope = weight * (likely - target)
-        bend = weight * likely * (1 - likely)
-        gradient = np.array([(slope * odds).sum() + line[0] - 1, slope.sum()])
-        a, b, c = (bend * odds**2).sum() + 1, (bend * odds).sum(), bend.sum() + 1e-6
-        step = np.array([c * gradient[0] - b * gradient[1], a * gradient[1] - b * gradient[0]]) / (
-            a * c - b * b
-        )
-        size = 1.0
-        while size > SMALLEST_STEP and loss(line - size * step) > least:
-            size /= 2
-        now = loss(line - size * step)
-        if now >= least - 1e-9:
-            break
-        line, least = line - size * step, now
-    if line[0] <= 0:  # worse than guessing: then every row is as likely as any
-        line = np.array([0.0, np.log((n_true + 1) / (n_false + 1))])
-    return lambda share: _logistic(line[0] * _log_odds(share) + line[1])
+def logistic_line(terms: Floats, target: Floats, weight: Floats, usual: float, pull: float) -> Floats:
+    """Fit log odds that are linear in terms, one in each row; give the slopes and the constant.
+
+    Slopes are drawn to the ``usual`` one, ``pull`` times as much as one row would by its square.
+    """
+    from scipy.optimize import minimize
+
+    def loss(line: Floats) -> tuple[float, Floats]:
+        odds = line[:-1] @ terms + line[-1]
+        error = weight * (_logistic(odds) - target)
+        astray = line[:-1] - usual
+        value = (weight * (np.logaddexp(0, odds) - target * odds)).sum() + pull * (astray @ astray) / 2
+        return float(value), np.append(terms @ error + pull * astray, error.sum())
+
+    start = np.append(np.full(len(terms), usual), 0.0)
+    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_STEPS}).x)
 
 
 def _log_odds(share: Floats) -> Floats:

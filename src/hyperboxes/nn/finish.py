@@ -33,8 +33,6 @@ FOLDS = 3
 ONE_FOLD_ROWS = 5_000
 #: Standard errors by which another way must be ahead of the usual one on rows left out.
 EVIDENCE = 1.5
-#: Standard errors by which a forest must be ahead for boxes to learn from it.
-FOREST_EVIDENCE = 0.5
 #: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide.
 SOFT_ROWS = 2_000
 #: Share of rows left out to judge them: one in so many.
@@ -46,7 +44,7 @@ SOFT_TEMPERATURE = 0.1
 class Way(NamedTuple):
     """A way of searching: on rows with blurred copies or as they are, and the number of the price.
 
-    ``answered`` ones are searched beside rows between neighbours that a forest has answered, not copies.
+    ``answered`` ones are searched beside rows between neighbours that teachers have answered.
     """
 
     blur: bool
@@ -84,7 +82,7 @@ def finish(
     if may_turn and _tree_is_ahead(view, verdict) and _turned_holds_better(view, max_boxes, verdict):
         turned = view.turned()
         return finish(turned, train_starts(turned, max_boxes), max_boxes, may_stay_soft=may_stay_soft)
-    if _forest_is_ahead(view, verdict):
+    if _teachers_are_ahead(view, verdict):
         way = way._replace(answered=True)
         found, boxes = search(view, trained, max_boxes, way)
     else:
@@ -99,8 +97,8 @@ def finish(
     return found, boxes
 
 
-def asks_forest(view: ClassProblem) -> bool:
-    """Tell whether a table is so small that a forest is asked: all its rows are left out in turn."""
+def asks_teachers(view: ClassProblem) -> bool:
+    """Tell whether a table is so small that teachers are asked: all its rows are left out in turn."""
     return len(view.positive) < ONE_FOLD_ROWS and view.problem.blur[1] > 0
 
 
@@ -277,15 +275,14 @@ def _turned_holds_better(view: ClassProblem, max_boxes: int, verdict: Verdict) -
     return gain > EVIDENCE * error
 
 
-def _forest_is_ahead(view: ClassProblem, verdict: Verdict) -> bool:
-    """Tell whether a forest does better on the rows left out, so that boxes can learn from it."""
-    if verdict.answers is None or not asks_forest(view):
+def _teachers_are_ahead(view: ClassProblem, verdict: Verdict) -> bool:
+    """Tell whether teachers do better on the rows left out, so that boxes can learn from them."""
+    if verdict.answers is None or not asks_teachers(view):
         return False
     rows = view.sharp().task
     # F1 gains by a row that is more likely positive than half of F1: the same sum as in `lead`.
-    answers = view.forest.of_rows > f1_of(rows, verdict.answers) / 2
-    gain, error = lead(rows, answers, verdict.answers)
-    return gain > FOREST_EVIDENCE * error
+    answers = view.answers.of_rows > f1_of(rows, verdict.answers) / 2
+    return lead(rows, answers, verdict.answers)[0] > 0
 
 
 def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:
@@ -298,5 +295,5 @@ def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:
 
 def _task(view: ClassProblem, way: Way) -> CrispTask:
     if way.answered:
-        return view.forest.beside(view.task, view.problem.weight)
+        return view.answers.beside(view.task, view.problem.weight)
     return view.task if way.blur else view.sharp().task

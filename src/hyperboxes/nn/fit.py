@@ -14,7 +14,7 @@ from ..crisp import BinBoxes, Limits, order_boxes
 from ..kernels._threads import run
 from ..kernels.crisp import MISSING
 from ..tables import Table
-from .finish import Way, asks_forest, finish, search
+from .finish import Way, asks_teachers, finish, search
 from .problem import ClassProblem, Problem
 from .settings import Settings
 from .starts import Descent, History, Trained, compiled_descent, derived_seed, make_starts, train_starts
@@ -111,13 +111,13 @@ def fit_hypernn(
 
 
 def _prepare(views: Sequence[ClassProblem]) -> None:
-    """Make the binned rows that crisp search works on, and ask the forest that it may learn from."""
+    """Make the binned rows that crisp search works on, and ask the teachers that it may learn from."""
     for view in views:
         view.sharp().task  # noqa: B018 (kept by the view)
         if view.problem.blur[1] > 0:
             view.task  # noqa: B018
-        if asks_forest(view):
-            view.forest  # noqa: B018
+        if asks_teachers(view):
+            view.answers  # noqa: B018
 
 
 def _of_class(boxes: Boxes | None, label: Any) -> Boxes | None:

@@ -16,7 +16,7 @@ from ..kernels.crisp import MISSING
 from ..kernels.rows import canonical_rows
 from ..scaling import clipped_units, scaled, standardise
 from ..tables import Table
-from .answers import Answers, ask_forest
+from .answers import Answers, ask_teachers
 from .settings import Settings
 
 Floats = NDArray[np.float64]
@@ -284,9 +284,9 @@ class ClassProblem:
         )  # fmt: skip
 
     @cached_property
-    def forest(self) -> Answers:
-        """What a forest says of rows that it has not seen, and of rows between neighbours."""
-        return ask_forest(self)
+    def answers(self) -> Answers:
+        """What teachers say of rows that they have not seen, and of rows between neighbours."""
+        return ask_teachers(self)
 
     def sharpened(self, boxes: BinBoxes) -> tuple[ClassProblem, BinBoxes]:
         """Give the problem without copies and with fine bins beside the bounds, and the boxes in these."""
