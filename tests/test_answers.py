@@ -225,6 +225,16 @@ def test_curves_are_a_logistic_regression_on_places_and_their_squares(seed, n, d
     assert curve_shares(codes, places, positive, weight, seen, codes) == pytest.approx(expected, abs=5e-3)
 
 
+def test_curves_say_nothing_of_what_never_varied():
+    # 0.1 and its like have no exact mean: the rounding error must not pass for a spread.
+    codes = np.array([np.arange(60) % 7, np.full(60, 3)], np.uint8)
+    places = [np.linspace(-1, 1, 7), np.linspace(-0.9, 0.3, 7)]
+    asked = np.array([[2, 2, 2], [3, 0, 6]], np.uint8)
+    weight = np.full(60, 0.3)
+    shares = curve_shares(codes, places, np.arange(60) % 7 > 3, weight, np.ones(60, bool), asked)
+    assert np.ptp(shares) < 1e-12
+
+
 def test_curves_of_one_class_or_of_no_row_say_what_is_known():
     codes = np.arange(6).astype(np.uint8).reshape(1, 6)
     places = [np.linspace(-1, 1, 6)]

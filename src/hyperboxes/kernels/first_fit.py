@@ -53,10 +53,9 @@ def tasks() -> dict[str, Callable[[], Any]]:
             1, ROWS, 0.5, 0.1, 0.1, 1.0, 1.0, 0, np.zeros((1, 3)),
         ),
         "ask_trees": partial(
-            forest.ask_trees, columns, positive, weight, np.arange(ROWS), np.ascontiguousarray(columns.T), 1, 1,
-            np.arange(FEATURES),
-            np.zeros((2 * ROWS, 3), np.int64), np.zeros(2 * ROWS), np.zeros((2 * ROWS, 3), np.int64),
-            np.ones(1, np.uint64), np.zeros(ROWS),
+            forest.ask_trees, columns, positive, weight, np.arange(ROWS), np.ascontiguousarray(columns.T),
+            1, 1, np.arange(FEATURES), np.zeros((2 * ROWS, 3), np.int64), np.zeros(2 * ROWS),
+            np.zeros((2 * ROWS, 3), np.int64), np.ones(1, np.uint64), np.zeros(ROWS),
         ),
         "nearest_others": partial(
             forest.nearest_others, Z, np.ascontiguousarray(Z.T), np.zeros(ROWS, np.float32),

@@ -102,8 +102,9 @@ def ask_trees(  # type: ignore[no-untyped-def]
 ):
     """Grow trees on ``rows`` and add to ``answers`` the share of positives in the leaf of each asked row.
 
-    ``columns`` holds codes feature-major, ``asked`` row-major: a tree reads a few cells of one row. ``rows`` and ``features`` (all of them) are reordered,
-    ``nodes`` (twice as many as rows, times 3), ``shares`` and ``pending`` (as many) are room to work in.
+    ``columns`` holds codes feature-major, ``asked`` row-major: a tree reads a few cells of one row. ``rows``
+    and ``features`` (all of them) are reordered, ``nodes`` (twice as many as rows, times 3), ``shares`` and
+    ``pending`` (as many) are room to work in.
     """
     for _ in range(n_trees):
         _grow(columns, positive, weight, rows, n_tried, features, nodes, shares, pending, state)

@@ -4,7 +4,7 @@ A small table leaves open where between its rows a bound should lie, and which o
 draw it. Models that nobody can read know better: boxes learn from their answers on rows that are crossed
 from neighbours (Bucila, Caruana and Niculescu-Mizil 2006). One teacher is a forest, which finds what
 features do together; the other a sum of one parabola for each feature, which is not led astray by wrong
-labels. A third of each has not seen one third of the rows, and what it says of these tells how far either
+labels. Each is taught three times without a third of the rows, and what it says of these tells how far it
 is to be believed.
 """
 
@@ -48,6 +48,8 @@ PRICE = 0.15
 CERTAIN = 0.03
 #: Digits of an answer: the last ones of a sum depend on the machine, and boxes shall not.
 DIGITS = 3
+#: Standard deviation below which a term of a curve is but rounding.
+SMALLEST_SCALE = 1e-9
 #: Steps of a logistic fit, at most.
 MAX_STEPS = 40
 
@@ -149,9 +151,8 @@ def forest_shares(
     answers = np.zeros(asked.shape[1])
     ask_trees(
         codes, positive, weight, rows, np.ascontiguousarray(asked.T), TREES, (n_features + 1) // 2,
-        np.arange(n_features),
-        np.zeros((n_nodes, 3), np.int64), np.zeros(n_nodes), np.zeros((n_nodes, 3), np.int64),
-        np.array([seed], np.uint64), answers,
+        np.arange(n_features), np.zeros((n_nodes, 3), np.int64), np.zeros(n_nodes),
+        np.zeros((n_nodes, 3), np.int64), np.array([seed], np.uint64), answers,
     )  # fmt: skip
     return answers / TREES
 
@@ -172,9 +173,10 @@ def curve_shares(
     of_rows = np.array([part[j].take(column[seen]) for part in terms for j, column in enumerate(codes)])
     centre = np.average(of_rows, axis=1, weights=weight[seen], keepdims=True)
     scale = np.sqrt(np.average((of_rows - centre) ** 2, axis=1, weights=weight[seen], keepdims=True))
-    of_rows = (of_rows - centre) / np.where(scale > 0, scale, 1.0)
-    line = logistic_line(of_rows, positive[seen] * 1.0, weight[seen], 0.0, 1.0)
-    slope = (line[:-1, None] / np.where(scale > 0, scale, 1.0)).reshape(2, -1)
+    scale[scale < SMALLEST_SCALE] = np.inf  # a constant term says nothing
+    of_rows = (of_rows - centre) / scale
+    line = logistic_line(of_rows, positive[seen].astype(np.float64), weight[seen], 0.0, 1.0)
+    slope = (line[:-1, None] / scale).reshape(2, -1)
     by_code = np.einsum("tj,tjc->jc", slope, terms)
     odds = np.full(asked.shape[1], line[-1] - float((slope.reshape(-1) * centre[:, 0]).sum()))
     for j, column in enumerate(asked):
