@@ -72,7 +72,7 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
         Fewest training rows in a box, as a count or as a share of all rows.
     condition_price, box_price : float, optional
         What a condition and a box must earn, in rows put right; higher means simpler. Where boxes of a
-        small table learn from a forest's and a regression's answers, 0.15 of it.
+        small table learn from a forest's and a regression's answers, a fifth of it.
     monotonic_cst : dict or array-like, optional
         1: a larger value can only speak for the positive class (no upper bounds), -1: only a smaller
         one, 0: free. By feature name or in column order. Two classes only.

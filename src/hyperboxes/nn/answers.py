@@ -43,7 +43,7 @@ MAX_CROSSED = 10_000
 SHARE = 0.8
 #: Price of a condition or box beside such rows, in usual prices: answers are shares, which differ less than
 #: labels do, and a teacher does not repeat a label by accident.
-PRICE = 0.15
+PRICE = 0.2
 #: A share that differs less than this from 0 or 1 is 0 or 1.
 CERTAIN = 0.03
 #: Digits of an answer: the last ones of a sum depend on the machine, and boxes shall not.

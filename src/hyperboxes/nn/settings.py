@@ -35,7 +35,7 @@ class Settings:
     max_rows : int
         Rows used for learning; a larger table is thinned out by class.
     condition_price, box_price : float
-        What a condition and a box must earn, in rows put right; 0.15 of it beside rows that teachers
+        What a condition and a box must earn, in rows put right; a fifth of it beside rows that teachers
         have answered.
     min_support : float
         Least weight of the rows in a box; below 1, as a share of all.
