@@ -208,7 +208,8 @@ def calibration(shares: Floats, positive: Bools, weight: Floats) -> Callable[[Fl
 def logistic_line(terms: Floats, target: Floats, weight: Floats, usual: float, pull: float) -> Floats:
     """Fit log odds that are linear in terms, one in each row; give the slopes and the constant.
 
-    Slopes are drawn to the ``usual`` one, ``pull`` times as much as one row would by its square.
+    Slopes are drawn to the ``usual`` one: ``pull`` / 2 times their squared distance
+    from it is added to the loss.
     """
     from scipy.optimize import minimize
 
