@@ -66,6 +66,17 @@ def test_auto_uses_one_box_where_one_will_do_and_more_where_they_help():
     assert len(small("auto").fit(*planted(four, 1_500, 2, 0)).boxes_) == 4
 
 
+def test_auto_tries_sizes_in_the_way_that_suits_the_table():
+    # Tails so heavy that blurred copies of the rows are useless: tried on these, all sizes look alike.
+    uniform = np.random.default_rng(0).uniform(size=(2_500, 10))
+    boxes = [np.abs(uniform[:, at : at + 3] - [0.3, 0.5, 0.7]) < 0.21 for at in (0, 3, 6)]
+    y = np.any([inside.all(axis=1) for inside in boxes], axis=0)
+    X = np.tan(np.pi * (uniform - 0.5))
+    model = HyperNNClassifier("auto", random_state=0).fit(X[:1_500], y[:1_500])
+    assert len(model.boxes_) == 3
+    assert f1_score(y[1_500:], model.predict(X[1_500:])) > 0.95
+
+
 def test_gradient_in_torch_and_compiled_find_the_same_planted_box():
     X, y = planted([{0: (0.2, 0.7), 2: (0.3, 0.9)}], 1_000, 4, 0)
     for options in ({}, {"loss": "bce", "max_iter": 40}, {"loss": "soft_f1", "max_iter": 40}):

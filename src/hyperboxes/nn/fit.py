@@ -14,7 +14,7 @@ from ..crisp import BinBoxes, Limits, order_boxes
 from ..kernels._threads import run
 from ..kernels.crisp import MISSING
 from ..tables import Table
-from .finish import Way, asks_teachers, finish, search
+from .finish import Way, asks_teachers, choose_way, finish, search
 from .problem import ClassProblem, Problem
 from .settings import Settings
 from .starts import Descent, History, Trained, compiled_descent, derived_seed, make_starts, train_starts
@@ -24,6 +24,8 @@ Ints = NDArray[np.int64]
 #: Numbers of boxes that "auto" tries, and folds it judges them by.
 AUTO_SIZES = (1, 2, 4, 8, 16, 32)
 AUTO_FOLDS = 3
+#: Boxes with which the way of searching is chosen that sizes are tried in.
+AUTO_TRIAL = 8
 #: F1 that a larger model must add on rows left out.
 AUTO_GAIN = 0.003
 
@@ -132,7 +134,12 @@ def _size(asked: int | str, view: ClassProblem) -> int:
 
 
 def choose_size(view: ClassProblem) -> int:
-    """Choose the number of boxes of a class by cross-validation, doubling it while that pays."""
+    """Choose the number of boxes of a class by cross-validation, doubling it while that pays.
+
+    All sizes are searched in the way that holds on rows left out with a middling number of boxes: blurred
+    copies of rows with heavy tails, say, would make all sizes look alike.
+    """
+    way = choose_way(view, train_starts(view, AUTO_TRIAL), AUTO_TRIAL).way
     folds = []
     fold_of = view.problem.fold_numbers(AUTO_FOLDS)
     for fold in range(AUTO_FOLDS):
@@ -142,7 +149,7 @@ def choose_size(view: ClassProblem) -> int:
             folds.append((train.for_class(view.target, view.limits, view.seed), test))
     best_score, best_size, misses = -1.0, 1, 0
     for size in AUTO_SIZES:
-        score = float(np.mean([_validated(*fold, size) for fold in folds])) if folds else 0.0
+        score = float(np.mean([_validated(*fold, size, way) for fold in folds])) if folds else 0.0
         if score > best_score + AUTO_GAIN:
             best_score, best_size, misses = score, size, 0
         else:
@@ -152,10 +159,9 @@ def choose_size(view: ClassProblem) -> int:
     return best_size
 
 
-def _validated(view: ClassProblem, rows: Problem, size: int) -> float:
+def _validated(view: ClassProblem, rows: Problem, size: int, way: Way) -> float:
     """F1 on rows left out."""
-    usual = Way(view.problem.blur[1] > 0, 0)
-    learned, boxes = search(view, train_starts(view, size), size, usual)
+    learned, boxes = search(view, train_starts(view, size), size, way)
     return learned.holdout_task(rows).score(boxes)[1]
 
 
