@@ -127,10 +127,12 @@ def report(records: list[Record]) -> Table:
                 number(figures.mean(name, "hypernn", size, "train_f1")),
                 *figures.shape(name, "hypernn", size), "below " + " and ".join(missed) if missed else "",
             ))  # fmt: skip
+    measured = {size: [name for name in DATASETS if size in figures.sizes(name, "hypernn")] for size in means}
     for size, found in sorted(means.items()):
         mean = np.mean(found, axis=0)
-        measured = [name for name in DATASETS if size in figures.sizes(name, "hypernn")]
-        conditions = float(np.mean([figures.conditions_per_box(name, "hypernn", size) for name in measured]))
+        conditions = float(
+            np.mean([figures.conditions_per_box(name, "hypernn", size) for name in measured[size]])
+        )
         missed = []
         if size == CEILING_SIZE and mean[0] < mean[4] - CEILING_DISTANCE:
             missed.append("far below boosting")
@@ -143,9 +145,8 @@ def report(records: list[Record]) -> Table:
         ))  # fmt: skip
     alike = Figures([record for record in records if record["seed"] < YARDSTICK_SEEDS])
     for size, found in sorted(means.items()):
-        names = [name for name in DATASETS if size in figures.sizes(name, "hypernn")]
         ours, tree, boosting = (
-            float(np.mean([alike.mean(name, model, at) for name in names]))
+            float(np.mean([alike.mean(name, model, at) for name in measured[size]]))
             for model, at in (("hypernn", size), ("tree", size), ("boosting", 0))
         )
         _, theirs, yardstick, _, _ = np.mean(found, axis=0)
