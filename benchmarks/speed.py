@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -46,6 +47,8 @@ def read_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the sections asked for; return 1 if a bar was missed."""
     arguments = read_arguments()
+    # Ended by a signal, Python would leave the processes of its sections at work.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} cores, load {load:.1f}")
     if load > BUSY:

@@ -104,7 +104,8 @@ def test_without_evidence_the_search_is_the_usual_one(monkeypatch):
     one = np.zeros(300, bool)
     one[0] = True  # no fold without it has a positive
     view = view_of(X, one)
-    assert choose_way(view, train_starts(view, 2), 2)[::3] == (Way(True, 0), None)
+    verdict = choose_way(view, train_starts(view, 2), 2)
+    assert (verdict.way, verdict.answers) == (Way(True, 0), None)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -123,6 +124,62 @@ def test_with_a_core_to_spare_all_rows_are_searched_while_folds_judge(threads, m
     other = choose_way(view, trained, 2)
     assert other.way != verdict.way
     assert (other.found, other.tree) == (None, None)
+
+
+def clean_and_few(seed, wrong=0):
+    draw = np.random.default_rng(seed)
+    X = draw.uniform(size=(60, 4))
+    positive = (X[:, 0] > 0.35) & (X[:, 1] < 0.65)
+    positive[:wrong] = ~positive[:wrong]
+    return X, positive
+
+
+def finished(X, positive, n_boxes=3):
+    view = view_of(X, positive)
+    found, boxes = finish.finish(view, train_starts(view, n_boxes), n_boxes, may_stay_soft=False)
+    return found.sharp().task, boxes
+
+
+def test_few_rows_that_boxes_tell_without_fault_are_told_so(monkeypatch):
+    monkeypatch.setattr(finish, "EVIDENCE", np.inf)  # rows left out alone prove nothing here
+    faults = {True: 0, False: 0}
+    for seed in range(12):
+        for taken in faults:
+            with monkeypatch.context() as patch:
+                if not taken:
+                    patch.setattr(finish, "_faultless", lambda *_: None)
+                task, boxes = finished(*clean_and_few(seed))
+                faults[taken] += int((task.union(boxes) != task.positive).sum())
+    assert faults[True] < faults[False] / 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_boxes_without_fault_need_rows_left_out_and_no_more_conditions(threads, monkeypatch):
+    monkeypatch.setattr(finish, "EVIDENCE", np.inf)
+    monkeypatch.setattr(finish, "n_threads", lambda: threads)
+    told = []
+    for seed in range(12):
+        view = view_of(*clean_and_few(seed))
+        trained = train_starts(view, 3)
+        verdict = choose_way(view, trained, 3)
+        found = finish._faultless(view, trained, 3, verdict)
+        told.append(found is not None)
+        if found is None:
+            continue
+        sharp, boxes = found
+        np.testing.assert_array_equal(sharp.sharp().task.union(boxes), view.positive)
+        _, blurred = finish.search(view, trained, 3, Way(True, 0))
+        rows = view.sharp().task
+        assert (rows.union(blurred) != rows.positive).sum() >= finish.FAULTS
+        assert finish._n_conditions(sharp, boxes) <= finish._n_conditions(view, blurred)
+        assert verdict.sharp_gain > 0
+        assert finish._faultless(view, trained, 3, verdict._replace(sharp_gain=0.0)) is None
+        assert finish._faultless(view, trained, 3, verdict._replace(way=Way(True, 1))) is None
+    assert 2 <= sum(told) < len(told)
+    for seed in range(4):  # no handful of boxes explains labels that are wrong
+        view = view_of(*clean_and_few(seed, wrong=12))
+        trained = train_starts(view, 3)
+        assert finish._faultless(view, trained, 3, choose_way(view, trained, 3)) is None
 
 
 def test_thinned_faces_leave_the_decision_and_respect_what_is_open():

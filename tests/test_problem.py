@@ -6,13 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_wine
+from sklearn.metrics import f1_score
+from sklearn.model_selection import train_test_split
 
-from hyperboxes import Boxes
+from hyperboxes import Boxes, HyperNNClassifier
+from hyperboxes.binning import Binning
 from hyperboxes.crisp import BinBoxes, Limits
 from hyperboxes.kernels.crisp import MISSING
 from hyperboxes.nn import fit
 from hyperboxes.nn.fit import fit_hypernn
-from hyperboxes.nn.problem import Problem, _quota
+from hyperboxes.nn.problem import Features, Problem, _quota
 from hyperboxes.nn.settings import Settings
 from hyperboxes.nn.starts import HISTORY_POINTS
 from hyperboxes.tables import Table, read_table
@@ -171,6 +175,57 @@ def test_blurred_copies_share_the_weight_of_their_row_and_leave_categories_alone
         np.testing.assert_array_equal(copy == MISSING, view.features.codes == MISSING)
     assert len(view.sharp().task.rows) == n
     assert view.sharp().task is view.sharp().sharp().task  # binned once
+
+
+def features_of(X):
+    return Features(X, np.ones(len(X)), Binning.from_data(X), np.zeros(X.shape[1], bool))
+
+
+def test_heavy_tails_are_told_from_skew_gaps_and_rare_values():
+    draw = np.random.default_rng(0)
+    n = 2000
+    light = [
+        draw.standard_normal(n), draw.uniform(size=n), draw.exponential(size=n), draw.random(n) < 0.01,
+        draw.integers(0, 3, n), draw.standard_normal(n) + 20 * (draw.random(n) < 0.3), np.ones(n),
+    ]  # fmt: skip
+    spiked = np.where(draw.random(n) < 0.02, 1e6 * draw.standard_normal(n), draw.standard_normal(n))
+    counts = np.where(draw.random(n) < 0.96, 0, np.rint(100 * draw.exponential(size=n)))
+    heavy = [draw.standard_cauchy(n), draw.lognormal(0, 2, n), spiked, counts, -1e300 * spiked / 1e7]
+    X = np.column_stack([*light, *heavy]).astype(float)
+    assert features_of(X).heavy == list(range(len(light), X.shape[1]))
+    X[:, -1] = np.nan
+    assert features_of(X).heavy == list(range(len(light), X.shape[1] - 1))
+
+
+def test_of_heavy_tails_only_the_order_counts():
+    draw = np.random.default_rng(0)
+    Z = draw.standard_normal((400, 3)) + 3 * (draw.random((400, 1)) < 0.4)
+    Z[::19, 1] = np.nan
+    one, other = features_of(Z**9), features_of(np.sinh(6 * Z))
+    assert one.heavy == other.heavy == [0, 1, 2]
+    np.testing.assert_array_equal(one.standard_space.Z, other.standard_space.Z)
+    np.testing.assert_array_equal(one.standard_space.Z, one.rank_space.Z)
+    copies = one.blurred_codes(0.2, 3, 0)
+    np.testing.assert_array_equal(copies, other.blurred_codes(0.2, 3, 0))
+    np.testing.assert_array_equal(copies == MISSING, np.tile(one.codes == MISSING, 4))
+    # Away from the ends, the noise is what was asked for.
+    inner = np.abs(one.ranks[0][one.codes[0]]) < 1
+    moved = one.ranks[0][copies[0, 400:800]] - one.ranks[0][one.codes[0]]
+    assert moved[inner].std() == pytest.approx(0.2, rel=0.1)
+
+
+def test_columns_with_stretched_tails_are_learned_as_well():
+    X, classes = load_wine(return_X_y=True)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    scores = {"plain": [], "stretched": []}
+    for seed in range(4):
+        for label in range(3):
+            y = classes == label
+            train, test = train_test_split(np.arange(len(y)), test_size=0.3, stratify=y, random_state=seed)
+            for kind, cells in (("plain", X), ("stretched", np.sinh(4 * Z))):
+                model = HyperNNClassifier(n_boxes=5, random_state=0).fit(cells[train], y[train])
+                scores[kind].append(f1_score(y[test], model.predict(cells[test])))
+    assert np.mean(scores["stretched"]) > np.mean(scores["plain"]) - 0.01
 
 
 def test_a_sharpened_problem_holds_the_same_rows_in_its_boxes():

@@ -33,6 +33,8 @@ FOLDS = 3
 ONE_FOLD_ROWS = 5_000
 #: Standard errors by which another way must be ahead of the usual one on rows left out.
 EVIDENCE = 1.5
+#: Rows that blurred copies must put wrong before boxes that put none wrong are taken instead.
+FAULTS = 2
 #: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide.
 SOFT_ROWS = 2_000
 #: Share of rows left out to judge them: one in so many.
@@ -57,6 +59,7 @@ class Verdict(NamedTuple):
 
     ``answers`` is None where no rows could be left out. ``found`` is what that way finds on all rows, where
     it was searched for meanwhile, ``tree`` which of the rows left out a tree puts into the class.
+    ``sharp_gain`` is how far the rows as they are were ahead of the usual way, if at all.
     """
 
     way: Way
@@ -65,6 +68,7 @@ class Verdict(NamedTuple):
     answers: Bools | None
     found: tuple[ClassProblem, BinBoxes] | None = None
     tree: Bools | None = None
+    sharp_gain: float = 0.0
 
 
 def finish(
@@ -82,6 +86,8 @@ def finish(
     if may_turn and _tree_is_ahead(view, verdict) and _turned_holds_better(view, max_boxes, verdict):
         turned = view.turned()
         return finish(turned, train_starts(turned, max_boxes), max_boxes, may_stay_soft=may_stay_soft)
+    if (faultless := _faultless(view, trained, max_boxes, verdict)) is not None:
+        return faultless
     if _teachers_are_ahead(view, verdict):
         way = way._replace(answered=True)
         found, boxes = search(view, trained, max_boxes, way)
@@ -169,6 +175,7 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_t
         chosen, fold_of, judged, answers[chosen],
         found=found[-1] if meanwhile and chosen == usual else None,
         tree=found[judged] if beside_tree else None,
+        sharp_gain=ahead[Way(False, 0)][0],
     )  # fmt: skip
 
 
@@ -273,6 +280,31 @@ def _turned_holds_better(view: ClassProblem, max_boxes: int, verdict: Verdict) -
             answers[turned, left_out] = found.holdout_task(rows).union(boxes) ^ bool(turned)
     gain, error = lead(view.sharp().task.part(judged), answers[1, judged], answers[0, judged])
     return gain > EVIDENCE * error
+
+
+def _faultless(
+    view: ClassProblem, trained: Trained, max_boxes: int, verdict: Verdict
+) -> tuple[ClassProblem, BinBoxes] | None:
+    """Give the boxes found on rows as they are if they put none wrong, where blurred ones do and ask as much.
+
+    Then the class is boxes and its labels are clean. Few rows left out seldom prove that; it is enough that
+    they speak for it.
+    """
+    usual = Way(True, 0)
+    if verdict.way != usual or verdict.sharp_gain <= 0:
+        return None
+    _, blurred = verdict.found or search(view, trained, max_boxes, usual)
+    rows = view.sharp().task
+    if rows.weight[rows.union(blurred) != rows.positive].sum() < FAULTS:
+        return None
+    found, boxes = search(view, trained, max_boxes, Way(False, 0))
+    task = found.sharp().task
+    faults = (task.union(boxes) != task.positive).any()
+    return None if faults or _n_conditions(found, boxes) > _n_conditions(view, blurred) else (found, boxes)
+
+
+def _n_conditions(view: ClassProblem, boxes: BinBoxes) -> int:
+    return int(count_conditions(*boxes, view.features.binning.n_bins, view.problem.categorical).sum())
 
 
 def _teachers_are_ahead(view: ClassProblem, verdict: Verdict) -> bool:

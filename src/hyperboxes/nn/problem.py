@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -25,6 +26,12 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 #: Scaled cells are clipped here: an outlier must not pull the gradient of every other row.
 LARGEST_Z = 8.0
+#: Width of a uniform distribution of variance one.
+UNIFORM_WIDTH = math.sqrt(12)
+#: A feature has heavy tails if its standard deviation is so many times what its middle nine tenths make it
+#: seem, by the normal distribution's measure: 1.1 for an exponential distribution, 1.4 for a log-normal one.
+HEAVY = 1.5
+MIDDLE, NORMAL_MIDDLE = (0.05, 0.95), 3.29
 #: How far beyond the data a side lies that starts open, in scaled units.
 BEYOND_DATA = 0.5
 
@@ -77,26 +84,51 @@ class Features:
         return clipped_units(X, *self.scaling, LARGEST_Z)
 
     @cached_property
+    def ranks(self) -> Floats:
+        """Where the bins of each feature lie by rank, spread like a uniform variable of variance one."""
+        mass = bin_weights(self.codes, self.weight)[:, :MISSING]
+        middle = (np.cumsum(mass, axis=1) - mass / 2) / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
+        return np.asarray(UNIFORM_WIDTH * (middle - 0.5))
+
+    @cached_property
+    def heavy(self) -> list[int]:
+        """Features with heavy tails, whose standard deviation is that of a few rows."""
+        ends = [UNIFORM_WIDTH * (share - 0.5) for share in MIDDLE]
+        found = []
+        for j in np.flatnonzero((self.binning.n_bins > 2) & ~self.categorical).tolist():
+            centres = self.binning.centres(j)
+            at = np.searchsorted(self.ranks[j, : len(centres)], ends)
+            low, high = centres[np.minimum(at, len(centres) - 1)] / NORMAL_MIDDLE
+            if self.scaling[1][j] / HEAVY > high - low:
+                found.append(j)
+        return found
+
+    @cached_property
     def standard_space(self) -> Space:
-        """Coordinates in standard deviations from the mean."""
+        """Coordinates in standard deviations from the mean; by rank where tails are heavy."""
         centre, scale = self.scaling
-        places = tuple(
+        places = [
             np.clip(scaled(self.binning.centres(j), centre[j], scale[j]), -LARGEST_Z, LARGEST_Z)
             if n_bins > 1
             else np.zeros(1)
             for j, n_bins in enumerate(self.binning.n_bins)
-        )
-        return Space(self.to_standard(self.X), places)
+        ]
+        Z = self.to_standard(self.X)
+        for j in self.heavy:
+            places[j] = self.ranks[j, : len(places[j])]
+            Z[:, j] = self._by_rank(j)
+        return Space(Z, tuple(places))
+
+    def _by_rank(self, feature: int) -> Floats:
+        """Give the place of each cell of a feature by rank; a missing value lies in the middle."""
+        return np.asarray(np.append(self.ranks[feature], 0.0)[self.codes[feature]])
 
     @cached_property
     def rank_space(self) -> Space:
         """Coordinates by rank, spread like a uniform variable of variance one."""
-        mass = bin_weights(self.codes, self.weight)[:, :MISSING]
-        middle = (np.cumsum(mass, axis=1) - mass / 2) / np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
-        place = np.sqrt(12) * (middle - 0.5)
-        missing = np.zeros((len(place), 1))
-        Z = look_up(self.codes, np.concatenate([place, missing], axis=1).astype(np.float32))
-        return Space(Z, tuple(place[j, :n_bins] for j, n_bins in enumerate(self.binning.n_bins)))
+        missing = np.zeros((len(self.ranks), 1))
+        Z = look_up(self.codes, np.concatenate([self.ranks, missing], axis=1).astype(np.float32))
+        return Space(Z, tuple(self.ranks[j, :n_bins] for j, n_bins in enumerate(self.binning.n_bins)))
 
     @cached_property
     def codes(self) -> NDArray[np.uint8]:
@@ -106,17 +138,23 @@ class Features:
     def blurred_codes(self, spread: float, copies: int, seed: int) -> NDArray[np.uint8]:
         """Give the bins of the rows and of copies of them with noise, feature-major, copy after copy.
 
-        ``spread`` is the noise in standard deviations; categories get none.
+        ``spread`` is the noise in standard deviations, in ranks where tails are heavy; categories get none.
         """
         noise = np.random.default_rng(seed)
         width = np.where(self.categorical, 0.0, spread * self.scaling[1])
         parts = [self.codes]
         for _ in range(copies):
             blurred = noise.standard_normal(self.X.shape)
+            moved = {j: self._by_rank(j) + spread * blurred[:, j] for j in self.heavy}
             blurred *= width
             with np.errstate(over="ignore"):
                 blurred += self.X
-            parts.append(self.binning.encode(blurred))
+            codes = self.binning.encode(blurred)
+            for j, place in moved.items():
+                ranks = self.ranks[j, : self.binning.n_bins[j]]
+                nearest = np.searchsorted((ranks[:-1] + ranks[1:]) / 2, place)
+                codes[j] = np.where(self.codes[j] == MISSING, MISSING, nearest)
+            parts.append(codes)
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
