@@ -185,6 +185,9 @@ def real(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     """Load a table: features, text columns as categories, and classes."""
     if name == "digits":
         return sklearn.datasets.load_digits(return_X_y=True, as_frame=True)
+    if name in ("wine", "cancer"):
+        load = {"wine": sklearn.datasets.load_wine, "cancer": sklearn.datasets.load_breast_cancer}[name]
+        return load(return_X_y=True, as_frame=True)
     if name == "diabetes":
         X, y = sklearn.datasets.load_diabetes(return_X_y=True, as_frame=True, scaled=False)
         return X, (y > y.quantile(0.75)).to_numpy()
@@ -228,6 +231,38 @@ def loaded(name: str, flips: float = 0.0):
     return lambda label, seed: split_rows(*real(name), label, seed, flips)
 
 
+def reshaped(name: str, shape: Callable):
+    """Make ``split`` of a real table whose cells are changed by a function (standard units, rng) -> cells."""
+
+    def split(label, seed):
+        X, classes = real(name)
+        Z = ((X - X.mean()) / X.std()).to_numpy(dtype=float)
+        cells = pd.DataFrame(shape(Z, np.random.default_rng(seed)), columns=X.columns)
+        return split_rows(cells, classes, label, seed)
+
+    return split
+
+
+def tails(Z, rng):
+    """Stretch the tails: most of a column's range is that of a few rows, and the order stays."""
+    return np.sinh(4 * Z)
+
+
+def outliers(Z, rng):
+    """Put a wild number into every fiftieth cell."""
+    return np.where(rng.uniform(size=Z.shape) < 0.02, 1e6 * rng.normal(size=Z.shape), Z)
+
+
+def gaps(Z, rng):
+    """Take away a fifth of the cells, whatever they hold."""
+    return np.where(rng.uniform(size=Z.shape) < 0.2, np.nan, Z)
+
+
+def high_gaps(Z, rng):
+    """Take away high values more often."""
+    return np.where(rng.uniform(size=Z.shape) < 0.5 / (1 + np.exp(-2 * Z)), np.nan, Z)
+
+
 def thinned(name: str, n: int, share: float):
     """Make ``split`` of a real table in which a class is made rare; twice as many rows are held out."""
 
@@ -256,9 +291,16 @@ TABLES = {
         HardTable("kr-vs-kp", "36 categories", loaded("kr-vs-kp"), ("won",)),
         HardTable("missing", "a fifth missing", made(missing_at_random, 2000), quick=True),
         HardTable("missing why", "missing for a reason", made(missing_for_a_reason, 2000), quick=True),
+        HardTable("wine gaps", "a fifth missing", reshaped("wine", gaps), (0, 1, 2), n_seeds=5),
+        HardTable(
+            "satimage gaps", "missing for a reason", reshaped("satimage", high_gaps), (1, 4), n_seeds=3
+        ),
         HardTable("cauchy", "heavy tails", made(boxes_in(10, 3, 3, 0.2, _cauchy), 2000), quick=True),
         HardTable("log-normal", "heavy tails", made(boxes_in(10, 3, 3, 0.2, _log_normal), 2000)),
         HardTable("counts", "zeros and tails", made(counts, 2000)),
+        HardTable("wine tails", "heavy tails", reshaped("wine", tails), (0, 1, 2), n_seeds=5, quick=True),
+        HardTable("cancer outliers", "2 % of cells wild", reshaped("cancer", outliers), (0, 1), n_seeds=5),
+        HardTable("blood outliers", "2 % of cells wild", reshaped("blood", outliers), (1,), n_seeds=5),
         HardTable("noise 10", "10 % labels wrong", made(BOXES, 2000, flips=0.1), quick=True),
         HardTable("noise 20", "20 % labels wrong", made(BOXES, 2000, flips=0.2)),
         HardTable("noise few", "20 % wrong, 300 rows", made(BOXES, 300, flips=0.2), quick=True),

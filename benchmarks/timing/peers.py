@@ -159,6 +159,7 @@ def draw(results: dict[str, list[Result]], plan: Plan, path: Path) -> None:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     columns = min(3, len(plan.datasets) + 1)
     n_rows = -(-(len(plan.datasets) + 1) // columns)
@@ -180,6 +181,7 @@ def draw(results: dict[str, list[Result]], plan: Plan, path: Path) -> None:
                     color=colours[place] if place else "black",
                 )  # fmt: skip
         axis.set(xscale="log", xlabel="seconds of training", ylabel="F1", title=plan.datasets[panel])
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.grid(alpha=0.3)
         axis.margins(0.12)
     seen = {}
