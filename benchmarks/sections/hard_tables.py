@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import sklearn.datasets
 
-from hyperboxes.datasets import FOLDER_VARIABLE, DatasetNotFoundError
+from hyperboxes.datasets import FOLDER_VARIABLE, DatasetNotFoundError, as_numbers
 
 from .splits import Split, split_rows
 
@@ -236,7 +236,8 @@ def reshaped(name: str, shape: Callable):
 
     def split(label, seed):
         X, classes = real(name)
-        Z = ((X - X.mean()) / X.std()).to_numpy(dtype=float)
+        numbers = as_numbers(X)
+        Z = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
         cells = pd.DataFrame(shape(Z, np.random.default_rng(seed)), columns=X.columns)
         return split_rows(cells, classes, label, seed)
 
