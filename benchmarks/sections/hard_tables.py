@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import sklearn.datasets
 
-from hyperboxes.datasets import FOLDER_VARIABLE, DatasetNotFoundError, as_numbers
+from hyperboxes.datasets import FOLDER_VARIABLE, DatasetNotFoundError, as_numbers, load_dataset
 
 from .splits import Split, split_rows
 
@@ -185,9 +185,6 @@ def real(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     """Load a table: features, text columns as categories, and classes."""
     if name == "digits":
         return sklearn.datasets.load_digits(return_X_y=True, as_frame=True)
-    if name in ("wine", "cancer"):
-        load = {"wine": sklearn.datasets.load_wine, "cancer": sklearn.datasets.load_breast_cancer}[name]
-        return load(return_X_y=True, as_frame=True)
     if name == "diabetes":
         X, y = sklearn.datasets.load_diabetes(return_X_y=True, as_frame=True, scaled=False)
         return X, (y > y.quantile(0.75)).to_numpy()
@@ -235,7 +232,7 @@ def reshaped(name: str, shape: Callable):
     """Make ``split`` of a real table whose cells are changed by a function (standard units, rng) -> cells."""
 
     def split(label, seed):
-        X, classes = real(name)
+        X, classes = load_dataset(name)
         numbers = as_numbers(X)
         Z = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
         cells = pd.DataFrame(shape(Z, np.random.default_rng(seed)), columns=X.columns)
@@ -293,6 +290,9 @@ TABLES = {
         HardTable("missing", "a fifth missing", made(missing_at_random, 2000), quick=True),
         HardTable("missing why", "missing for a reason", made(missing_for_a_reason, 2000), quick=True),
         HardTable("wine gaps", "a fifth missing", reshaped("wine", gaps), (0, 1, 2), n_seeds=5),
+        HardTable(
+            "cars gaps", "missing for a reason", reshaped("cars", high_gaps), ("acc", "unacc"), n_seeds=5
+        ),
         HardTable(
             "satimage gaps", "missing for a reason", reshaped("satimage", high_gaps), (1, 4), n_seeds=3
         ),
