@@ -184,6 +184,8 @@ def draw(results: dict[str, list[Result]], plan: Plan, path: Path) -> None:
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.grid(alpha=0.3)
         axis.margins(0.12)
+        low, high = np.log10(axis.get_xlim())
+        axis.set_xlim(10 ** np.floor(low), 10 ** np.ceil(high))  # whole decades, which have labels
     seen = {}
     for axis in flat:
         handles, labels = axis.get_legend_handles_labels()
