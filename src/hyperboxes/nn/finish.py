@@ -20,7 +20,7 @@ from ..kernels._threads import n_threads, run
 from ..kernels.crisp import MISSING, count_conditions
 from ..kernels.faces import open_idle_faces
 from .initialise import MAX_TREE_ROWS
-from .problem import ClassProblem
+from .problem import ClassProblem, Problem
 from .starts import OUT_OF_REACH, Trained, train_starts
 
 Bools = NDArray[np.bool_]
@@ -35,6 +35,8 @@ ONE_FOLD_ROWS = 5_000
 EVIDENCE = 1.5
 #: Rows that blurred copies must put wrong before boxes that put none wrong are taken instead.
 FAULTS = 2
+#: A row counts at most so many times for boxes of the other class.
+MOST_TIMES = 10.0
 #: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide.
 SOFT_ROWS = 2_000
 #: Share of rows left out to judge them: one in so many.
@@ -83,9 +85,12 @@ def finish(
         return view, trained.starts[0]
     verdict = choose_way(view, trained, max_boxes, beside_tree=may_turn)
     way = verdict.way
-    if may_turn and _tree_is_ahead(view, verdict) and _turned_holds_better(view, max_boxes, verdict):
-        turned = view.turned()
-        return finish(turned, train_starts(turned, max_boxes), max_boxes, may_stay_soft=may_stay_soft)
+    if may_turn and _tree_is_ahead(view, verdict):
+        times = _times_if_turned(view, max_boxes, verdict)
+        if times is not None:
+            other, boxes = _finish_turned(view.turned(times), view, max_boxes, may_stay_soft=may_stay_soft)
+            if _tells_better(view, (other, boxes), verdict.found or search(view, trained, max_boxes, way)):
+                return other, boxes
     if (faultless := _faultless(view, trained, max_boxes, verdict)) is not None:
         return faultless
     if _teachers_are_ahead(view, verdict):
@@ -266,20 +271,68 @@ def _tree_is_ahead(view: ClassProblem, verdict: Verdict) -> bool:
     return gain > error
 
 
-def _turned_holds_better(view: ClassProblem, max_boxes: int, verdict: Verdict) -> bool:
-    """Tell whether boxes of the other class tell this one clearly better on rows left out."""
+def _times_if_turned(view: ClassProblem, max_boxes: int, verdict: Verdict) -> float | None:
+    """Tell how many times rows of this class count for boxes of the other one; None if these are not better.
+
+    Better means clearly, on rows left out. There it is tried how they do if a row of this class counts once,
+    and so many times as the answers so far suggest.
+    """
+    assert verdict.answers is not None  # noqa: S101 - a tree was ahead of them
     judged = verdict.fold_of < verdict.judged
-    answers = np.zeros((2, len(judged)), bool)
+    seen = view.sharp().task.part(judged)
+    tried = (1.0, times_for_other(seen, verdict.answers))
+    straight, *turned = np.zeros((1 + len(tried), len(judged)), bool)
     for fold in range(verdict.judged):
         left_out = verdict.fold_of == fold
         rest, rows = view.problem.fold(~left_out), view.problem.fold(left_out)
-        usual = Way(rest.blur[1] > 0, 0)
-        for turned, side in enumerate((view, view.turned())):
-            part = rest.for_class(side.target, side.limits, side.seed)
-            found, boxes = search(part, train_starts(part, max_boxes), max_boxes, usual)
-            answers[turned, left_out] = found.holdout_task(rows).union(boxes) ^ bool(turned)
-    gain, error = lead(view.sharp().task.part(judged), answers[1, judged], answers[0, judged])
-    return gain > EVIDENCE * error
+        part = rest.for_class(view.target, view.limits, view.seed)
+        straight[left_out] = _usual_answers(part, rows, max_boxes)
+        for times, answers in zip(tried, turned, strict=True):
+            answers[left_out] = ~_usual_answers(part.turned(times), rows, max_boxes)
+    leads = [lead(seen, answers[judged], straight[judged]) for answers in turned]
+    best = max(range(len(tried)), key=lambda k: leads[k][0])
+    gain, error = leads[best]
+    return times_for_other(seen, turned[best][judged]) if gain > EVIDENCE * error else None
+
+
+def _usual_answers(view: ClassProblem, rows: Problem, max_boxes: int) -> Bools:
+    """Learn boxes in the usual way; tell which other rows they hold."""
+    usual = Way(view.problem.blur[1] > 0, 0)
+    found, boxes = search(view, train_starts(view, max_boxes), max_boxes, usual)
+    return found.holdout_task(rows).union(boxes)
+
+
+def times_for_other(rows: CrispTask, answers: Bools) -> float:
+    """Tell how many times a row of this class must count for boxes of the other one.
+
+    To the F1 of this class, a row of it in such a box is worth (2 - F) / F others. To the F1 of the boxes'
+    own class it would be worth less, most of all where this one is rare: a box that holds everything
+    scores high there and tells nothing. With F that of the given answers, the two are made equal.
+    """
+    weight, positive = rows.weight, rows.positive
+    true, missed = weight[answers & positive].sum(), weight[~answers & positive].sum()
+    false, negative = weight[answers & ~positive].sum(), weight[~positive].sum()
+    worth = (false + true + missed) / max(true, 1e-300)
+    room = negative - false - worth * missed
+    return float(np.clip(worth * negative / room, 1.0, MOST_TIMES)) if room > 0 else MOST_TIMES
+
+
+def _finish_turned(
+    turned: ClassProblem, view: ClassProblem, max_boxes: int, *, may_stay_soft: bool
+) -> tuple[ClassProblem, BinBoxes]:
+    """Learn boxes of the other class; what is promised of them is rows of ``view``, each counted once."""
+    found, boxes = finish(turned, train_starts(turned, max_boxes), max_boxes, may_stay_soft=may_stay_soft)
+    support = found.sharp().task.inside(boxes) @ view.problem.weight
+    return found, boxes.take(support >= view.problem.min_support)
+
+
+def _tells_better(
+    view: ClassProblem, turned: tuple[ClassProblem, BinBoxes], straight: tuple[ClassProblem, BinBoxes]
+) -> bool:
+    """Tell whether boxes of the other class tell the training rows of this one apart at least as well."""
+    rows = view.sharp().task
+    outside, inside = ~turned[0].sharp().task.union(turned[1]), straight[0].sharp().task.union(straight[1])
+    return f1_of(rows, outside) >= f1_of(rows, inside)
 
 
 def _faultless(

@@ -340,10 +340,11 @@ class ClassProblem:
     def _sharp(self) -> ClassProblem:
         return replace(self, binning=self.features.binning)
 
-    def turned(self) -> ClassProblem:
-        """Give the problem of the other one of two classes."""
+    def turned(self, times: float = 1.0) -> ClassProblem:
+        """Give the problem of the other one of two classes, where a row of this one counts so many times."""
         (other,) = np.unique(self.problem.classes[~self.positive]).tolist()
-        return self.problem.for_class(other, self.limits, self.seed)
+        weight = np.where(self.positive, times * self.problem.weight, self.problem.weight)
+        return replace(self.problem, weight=weight).for_class(other, self.limits, self.seed)
 
     def without(self, rows: Bools) -> ClassProblem:
         """Give the problem without some rows, binned as here."""
