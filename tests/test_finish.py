@@ -12,7 +12,7 @@ from hyperboxes.crisp import BinBoxes, Limits
 from hyperboxes.kernels.crisp import MISSING
 from hyperboxes.kernels.descent import descend
 from hyperboxes.nn import finish
-from hyperboxes.nn.finish import PRICES, Verdict, Way, choose_way, lead, price_path, thin_faces
+from hyperboxes.nn.finish import PRICES, Way, choose_way, lead, price_path, thin_faces, times_for_other
 from hyperboxes.nn.initialise import needed_sides
 from hyperboxes.nn.problem import Problem
 from hyperboxes.nn.settings import Settings
@@ -270,72 +270,85 @@ def test_the_other_class_is_described_where_that_holds_better(draw):
 
 
 def scarce(n, draw):
-    """What no box holds, a fifth of the rows; every fourth cell is missing, high ones more often."""
-    X = draw.uniform(size=(n, 4))
-    positive = (X[:, 0] > 0.4) & (X[:, 1] > 0.4) & (X[:, 2] > 0.4)
-    X[draw.random(X.shape) < 0.5 * X] = np.nan
+    """A sixth of the rows, which no box holds for want of values: high ones are often missing."""
+    X = draw.uniform(size=(n, 5))
+    positive = (X > 0.3).all(axis=1)
+    X[draw.random(X.shape) < 0.7 * X] = np.nan
     return X, positive
 
 
 def test_boxes_of_a_frequent_class_tell_a_rare_one():
-    # By its own F1 the frequent class is best told by a box that holds everything.
-    X, y = scarce(1200, np.random.default_rng(0))
-    X_new, y_new = scarce(6000, np.random.default_rng(1))
-    free = HyperNNClassifier(5, random_state=0).fit(X, y)
-    asked = HyperNNClassifier(5, random_state=0, positive_label=True).fit(X, y)
-    assert 0.15 < y.mean() < 0.3
-    assert set(free.boxes_.labels.tolist()) == {False}
-    assert free.boxes_.restricted.any(axis=1).all()
-    assert f1_score(y_new, free.predict(X_new)) > f1_score(y_new, asked.predict(X_new)) + 0.05
+    X, y = scarce(1000, np.random.default_rng(0))
+    X_new, y_new = scarce(5000, np.random.default_rng(1))
+    assert 0.1 < y.mean() < 0.2
+    model = HyperNNClassifier(5, random_state=0).fit(X, y)
+    assert set(model.boxes_.labels.tolist()) == {False}
+    assert f1_score(y_new, model.predict(X_new)) > 0.8
 
 
-@pytest.mark.parametrize("seed", range(20))
+def test_rows_of_a_rare_class_count_more_in_boxes_of_the_other():
+    # By its own F1 a class of four fifths, with labels that are often wrong, is told by a box that holds all.
+    draw = np.random.default_rng(0)
+    X = draw.uniform(size=(900, 4))
+    rare = (X[:, 0] > 0.4) & (X[:, 1] > 0.4) & (draw.random(900) < 0.55)
+    view = view_of(X, rare)
+    rows = view.sharp().task
+    scores = []
+    for times in (1.0, times_for_other(rows, view.positive & (np.arange(900) % 2 == 0))):
+        turned = view.turned(times)
+        found, boxes = finish.search(turned, train_starts(turned, 2), 2, Way(True, 0))
+        scores.append(finish.f1_of(rows, ~found.sharp().task.union(boxes)))
+    assert scores[1] > scores[0] + 0.2
+
+
+@pytest.mark.parametrize("seed", range(10))
 def test_a_row_in_a_box_of_the_other_class_costs_what_it_costs_this_one(seed):
-    draw = np.random.default_rng(seed)
-    X, y = planted(200, wrong=0.1, seed=seed)
-    view = view_of(X, y)
-    # Answers that are mostly right, and rows left out of another number than all.
-    n_judged = 3 if seed % 2 else 2
-    fold_of = view.problem.fold_numbers(3)
-    seen = fold_of < n_judged
-    answers = (view.positive ^ (draw.random(200) < 0.15))[seen]
-    times = finish._times(view, Verdict(Way(True, 0), fold_of, n_judged, answers))
-    rows = view.sharp().task.part(seen)
-    f1 = finish.f1_of(rows, answers)
+    view = view_of(*planted(200, wrong=0.1, seed=seed))
+    rows = view.sharp().task
+    answers = view.positive ^ (np.random.default_rng(seed).random(200) < 0.15)  # mostly right
+    times, f1 = times_for_other(rows, answers), finish.f1_of(rows, answers)
     turned = view.turned(times)
     assert turned.target != view.target
     np.testing.assert_allclose(turned.problem.weight, np.where(view.positive, times, 1.0))
-    other = turned.sharp().task.part(seen)
-    other_f1 = finish.f1_of(other, ~answers)
-    # Of the boxes' own class a row is worth 2 - F, one of this class costs so many times F.
+    other_f1 = finish.f1_of(turned.sharp().task, ~answers)
+    # To the boxes' own class a row of it is worth 2 - F, and one of this class costs F, so many times.
     assert times * other_f1 / (2 - other_f1) == pytest.approx((2 - f1) / f1)
     assert 1 < times < finish.MOST_TIMES
-    for bad, bound in ((np.zeros(len(answers), bool), finish.MOST_TIMES), (rows.positive, 1.0)):
-        assert finish._times(view, Verdict(Way(True, 0), fold_of, n_judged, bad)) == bound
+    assert times_for_other(rows, view.positive) == 1
+    assert times_for_other(rows, ~view.positive) == finish.MOST_TIMES
 
 
 def test_boxes_of_the_other_class_that_tell_less_are_not_taken(monkeypatch):
-    X, y = planted(400)
-    view = view_of(X, y)
+    view = view_of(*planted(400))
     trained = train_starts(view, 3)
     straight = finish.search(view, trained, 3, Way(False, 0))
     everything = BinBoxes(np.zeros((1, 5), np.int64), np.full((1, 5), MISSING))
-    monkeypatch.setattr(finish, "_tree_is_ahead", lambda *_: True)
-    monkeypatch.setattr(finish, "_turned_holds_better", lambda *_: True)
+    nothing = everything.take(np.zeros(1, bool))
     assert not finish._tells_better(view, (view.turned(), everything), straight)
-    assert finish._tells_better(view, (view.turned(), everything), (view, everything.take(np.zeros(1, bool))))
-    real = finish.finish
-    monkeypatch.setattr(finish, "finish", lambda turned, *_, **__: (turned, everything))
-    found, boxes = real(view, trained, 3, may_stay_soft=False, may_turn=True)
+    assert finish._tells_better(view, (view.turned(), everything), (view, nothing))
+    monkeypatch.setattr(finish, "_tree_is_ahead", lambda *_: True)
+    monkeypatch.setattr(finish, "_times_if_turned", lambda *_: 2.0)
+    monkeypatch.setattr(finish, "_finish_turned", lambda turned, *_, **__: (turned, everything))
+    found, boxes = finish.finish(view, trained, 3, may_stay_soft=False, may_turn=True)
     assert found.target == view.target
     assert found.sharp().task.score(boxes)[1] > 0.9
 
 
-def test_boxes_of_the_other_class_hold_the_rows_they_must():
-    X, y = scarce(1200, np.random.default_rng(0))
-    model = HyperNNClassifier(5, random_state=0, min_support=260).fit(X, y)
-    assert set(model.boxes_.labels.tolist()) == {False}
-    assert (model.boxes_.contains(X).sum(axis=0) >= 260).all()
+def test_boxes_of_the_other_class_hold_the_rows_they_must(monkeypatch):
+    X, y = planted(400)
+    view = view_of(X, y, replace(QUICK, min_support=30))
+    turned = view.turned(5.0)
+    # The first half of a feature holds many rows; a single bin of it few, but these count five times.
+    bins = BinBoxes(
+        np.array([[0] * 5, [200] + [0] * 4]), np.array([[120] + [MISSING] * 4, [212] + [MISSING] * 4])
+    )
+    held = turned.sharp().task.support(bins)
+    rows = turned.sharp().task.inside(bins).sum(axis=1)
+    assert (held >= 30).all()
+    assert (rows >= 30).tolist() == [True, False]
+    monkeypatch.setattr(finish, "finish", lambda *_, **__: (turned, bins))
+    _, boxes = finish._finish_turned(turned, view, 2, may_stay_soft=False)
+    np.testing.assert_array_equal(boxes.first, bins.first[:1])
 
 
 def test_boxes_are_not_turned_without_evidence(monkeypatch):
