@@ -174,7 +174,8 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_t
     answers = {way: answer[seen] for way, answer in answers.items()}
     ahead = {way: lead(rows, answer, answers[usual]) for way, answer in answers.items()}
     margins = {way: gain - EVIDENCE * error for way, (gain, error) in ahead.items()}
-    best = max(margins, key=lambda way: (margins[way], way == usual))
+    # Beside answers of F1 0 a false positive costs nothing: of ways equally far ahead the higher F1 counts.
+    best = max(margins, key=lambda way: (margins[way], f1_of(rows, answers[way]), way == usual))
     chosen = best if margins[best] > 0 else usual
     return Verdict(
         chosen, fold_of, judged, answers[chosen],
