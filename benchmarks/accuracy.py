@@ -1,7 +1,7 @@
 """Accuracy of the default recipe, in sections; each prints a table and whether its bars hold.
 
 published   eight tables by the paper's protocol, beside its figures, a tree and gradient boosting
-hard        tables never used to tune: rare classes, mixed types, missing values, heavy tails, noise, few rows
+hard        tables each hard in one way: rare classes, mixed types, missing values, heavy tails, noise
 multiclass  all classes at once, beside a tree with as many leaves as boxes
 auto        n_boxes="auto" against cross-validation: F1 and time
 

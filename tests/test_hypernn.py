@@ -17,6 +17,8 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from hyperboxes import Boxes, HyperNNClassifier
+from hyperboxes.nn import fit
+from hyperboxes.nn.finish import Verdict, Way, search
 from hyperboxes.nn.settings import Settings
 
 SHIPPED = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer, "digits": load_digits}
@@ -66,15 +68,19 @@ def test_auto_uses_one_box_where_one_will_do_and_more_where_they_help():
     assert len(small("auto").fit(*planted(four, 1_500, 2, 0)).boxes_) == 4
 
 
-def test_auto_tries_sizes_in_the_way_that_suits_the_table():
-    # Tails so heavy that blurred copies of the rows are useless: tried on these, all sizes look alike.
-    uniform = np.random.default_rng(0).uniform(size=(2_500, 10))
-    boxes = [np.abs(uniform[:, at : at + 3] - [0.3, 0.5, 0.7]) < 0.21 for at in (0, 3, 6)]
-    y = np.any([inside.all(axis=1) for inside in boxes], axis=0)
-    X = np.tan(np.pi * (uniform - 0.5))
-    model = HyperNNClassifier("auto", random_state=0).fit(X[:1_500], y[:1_500])
-    assert len(model.boxes_) == 3
-    assert f1_score(y[1_500:], model.predict(X[1_500:])) > 0.95
+@pytest.mark.parametrize("way", [Way(False, 0), Way(True, 2)])
+def test_auto_tries_sizes_in_the_way_that_suits_the_table(way, monkeypatch):
+    tried = []
+
+    def spy(view, trained, max_boxes, way):
+        tried.append((max_boxes, way))
+        return search(view, trained, max_boxes, way)
+
+    monkeypatch.setattr(fit, "choose_way", lambda *_: Verdict(way, np.zeros(0, np.int64), 0, None))
+    monkeypatch.setattr(fit, "search", spy)
+    small("auto").fit(*planted([{0: (0.2, 0.7)}], 200, 2, 0))
+    assert {one for _, one in tried} == {way}
+    assert len({size for size, _ in tried}) >= 3
 
 
 def test_gradient_in_torch_and_compiled_find_the_same_planted_box():

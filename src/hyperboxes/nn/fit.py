@@ -136,8 +136,8 @@ def _size(asked: int | str, view: ClassProblem) -> int:
 def choose_size(view: ClassProblem) -> int:
     """Choose the number of boxes of a class by cross-validation, doubling it while that pays.
 
-    All sizes are searched in the way that holds on rows left out with a middling number of boxes: blurred
-    copies of rows with heavy tails, say, would make all sizes look alike.
+    All sizes are searched in the way that holds on rows left out with a middling number of boxes: boxes
+    narrower than the noise of blurred copies, say, would make all sizes look alike.
     """
     way = choose_way(view, train_starts(view, AUTO_TRIAL), AUTO_TRIAL).way
     folds = []
