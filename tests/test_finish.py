@@ -301,6 +301,31 @@ def test_rows_of_a_rare_class_count_more_in_boxes_of_the_other():
     assert scores[1] > scores[0] + 0.2
 
 
+def scattered(n, draw):
+    """Draw two boxes with one row in forty, two fifths of them of the class, and a few elsewhere."""
+    X = draw.normal(size=(n, 12))
+    one = (X[:, 0] > 1) & (X[:, 1] > 0.5) & (np.abs(X[:, 2]) < 0.8)
+    two = (X[:, 3] < -1) & (X[:, 4] > 0.5) & (np.abs(X[:, 5]) < 0.8)
+    return X, draw.random(n) < np.where(one | two, 0.4, 0.004)
+
+
+def test_few_rows_of_a_class_among_many_are_not_fitted_too_closely(monkeypatch):
+    monkeypatch.setattr(finish, "_soft_holds_better", lambda *_: True)  # had they been asked
+    X, y = scattered(6000, np.random.default_rng(9))
+    X_new, y_new = scattered(40_000, np.random.default_rng(109))
+    model = HyperNNClassifier(20, random_state=0).fit(X, y)
+    assert np.isfinite([model.boxes_.lower, model.boxes_.upper]).sum() <= 12
+    assert f1_score(y_new, model.predict(X_new)) > 0.42
+
+
+@pytest.mark.parametrize(("n_positive", "judged"), [(399, 3), (400, 1), (4601, 1), (4602, 3)])
+def test_one_fold_judges_a_large_table_unless_a_class_has_few_rows(n_positive, judged):
+    X = np.random.default_rng(0).uniform(size=(5001, 2))
+    positive = np.argsort(np.argsort(X[:, 0])) < n_positive
+    view = view_of(X, positive, Settings(n_steps=5))
+    assert choose_way(view, train_starts(view, 1), 1).judged == judged
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_a_row_in_a_box_of_the_other_class_costs_what_it_costs_this_one(seed):
     view = view_of(*planted(200, wrong=0.1, seed=seed))

@@ -28,16 +28,21 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Factors of the prices that are tried, each from the boxes found at the one before.
 PRICES = (1.0, 3.0, 10.0)
-#: Folds that judge; one is enough for a table of so many rows.
+#: Folds that judge; one is enough for a table of so many rows, unless a class has fewer than the last number.
 FOLDS = 3
 ONE_FOLD_ROWS = 5_000
+FEW_ROWS = 400
 #: Standard errors by which another way must be ahead of the usual one on rows left out.
 EVIDENCE = 1.5
+#: The same for few rows of a class among many: no teachers are asked that would keep boxes from fitting them
+#: too closely, and they never prove much.
+RARE_EVIDENCE = 0.5
 #: Rows that blurred copies must put wrong before boxes that put none wrong are taken instead.
 FAULTS = 2
 #: A row counts at most so many times for boxes of the other class.
 MOST_TIMES = 10.0
-#: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide.
+#: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide,
+#: as they do the few rows of a class among many.
 SOFT_ROWS = 2_000
 #: Share of rows left out to judge them: one in so many.
 SOFT_FOLDS = 4
@@ -98,7 +103,7 @@ def finish(
         found, boxes = search(view, trained, max_boxes, way)
     else:
         found, boxes = verdict.found or search(view, trained, max_boxes, way)
-    if not (may_stay_soft and len(view.positive) >= SOFT_ROWS):
+    if not (may_stay_soft and len(view.positive) >= SOFT_ROWS) or _few_among_many(view):
         return found, boxes
     if view.sharp().task.score(trained.starts[0])[1] <= found.sharp().task.score(boxes)[1]:
         return found, boxes
@@ -148,7 +153,8 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_t
     """
     copies = view.problem.blur[1] > 0
     usual = Way(copies, 0)
-    n_folds, judged = (FOLDS, FOLDS) if len(view.positive) < ONE_FOLD_ROWS else (FOLDS + 1, 1)
+    rare = _few_among_many(view)
+    n_folds, judged = (FOLDS + 1, 1) if len(view.positive) >= ONE_FOLD_ROWS and not rare else (FOLDS, FOLDS)
     fold_of = view.problem.fold_numbers(n_folds)
     folds = [fold_of == fold for fold in range(judged)]
     for left_out in folds:
@@ -173,7 +179,8 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_t
             answers.setdefault(way, np.zeros(len(left_out), bool))[left_out] = answer
     answers = {way: answer[seen] for way, answer in answers.items()}
     ahead = {way: lead(rows, answer, answers[usual]) for way, answer in answers.items()}
-    margins = {way: gain - EVIDENCE * error for way, (gain, error) in ahead.items()}
+    burden = RARE_EVIDENCE if rare else EVIDENCE
+    margins = {way: gain - burden * error for way, (gain, error) in ahead.items()}
     # Beside answers of F1 0 a false positive costs nothing: of ways equally far ahead the higher F1 counts.
     best = max(margins, key=lambda way: (margins[way], f1_of(rows, answers[way]), way == usual))
     chosen = best if margins[best] > 0 else usual
@@ -183,6 +190,12 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_t
         tree=found[judged] if beside_tree else None,
         sharp_gain=ahead[Way(False, 0)][0],
     )  # fmt: skip
+
+
+def _few_among_many(view: ClassProblem) -> bool:
+    """Tell whether a class of a large table has few rows."""
+    n_positive, n = int(view.positive.sum()), len(view.positive)
+    return n >= ONE_FOLD_ROWS and min(n_positive, n - n_positive) < FEW_ROWS
 
 
 def _answers(view: ClassProblem, trained: Trained, max_boxes: int, left_out: Bools) -> dict[Way, Bools]:
