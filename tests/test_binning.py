@@ -59,13 +59,17 @@ def test_every_training_cell_lies_between_the_cuts_of_its_bin(X, max_bins):
             assert len(np.unique(codes[j][known])) == len(np.unique(column[known]))
 
 
-def test_many_values_are_cut_at_quantiles_of_the_rows():
+def test_many_values_are_cut_at_quantiles_of_the_rows_and_finely_at_both_ends():
     X = np.random.default_rng(0).lognormal(size=(10_000, 1))
     binning = Binning.from_data(X)
-    assert binning.n_bins.tolist() == [MAX_BINS]
     sizes = np.bincount(binning.encode(X)[0])
-    assert sizes.min() >= 30
+    assert binning.n_bins.tolist() == [len(sizes)]
+    assert MAX_BINS - 1 <= len(sizes) <= MAX_BINS
+    assert sizes[:5].tolist() == sizes[:-6:-1].tolist() == [1, 1, 2, 4, 8]
+    assert sizes[6:-6].min() >= 30
     assert sizes.max() <= 50
+    few = X[: 2 * MAX_BINS - 1]  # one row each to begin with
+    assert np.bincount(Binning.from_data(few).encode(few)[0]).max() <= 2
 
 
 def test_unseen_cells_go_to_the_nearer_bin():

@@ -114,7 +114,7 @@ def test_with_a_core_to_spare_all_rows_are_searched_while_folds_judge(threads, m
     monkeypatch.setattr(finish, "n_threads", lambda: threads)
     view = view_of(*planted(200))
     trained = train_starts(view, 2)
-    verdict = choose_way(view, trained, 2, beside_tree=True)
+    verdict = choose_way(view, trained, 2)
     assert verdict.tree[view.positive].mean() > 0.9
     assert verdict.tree[~view.positive].mean() < 0.1
     assert (verdict.found is None) == (threads == 1)
@@ -124,7 +124,7 @@ def test_with_a_core_to_spare_all_rows_are_searched_while_folds_judge(threads, m
     monkeypatch.setattr(finish, "lead", lambda rows, one, other: (float(one is not other), 0.0))
     other = choose_way(view, trained, 2)
     assert other.way != verdict.way
-    assert (other.found, other.tree) == (None, None)
+    assert other.found is None
 
 
 def clean_and_few(seed, wrong=0):
@@ -351,8 +351,9 @@ def test_boxes_of_the_other_class_that_tell_less_are_not_taken(monkeypatch):
     nothing = everything.take(np.zeros(1, bool))
     assert not finish._tells_better(view, (view.turned(), everything), straight)
     assert finish._tells_better(view, (view.turned(), everything), (view, nothing))
-    monkeypatch.setattr(finish, "_tree_is_ahead", lambda *_: True)
-    monkeypatch.setattr(finish, "_times_if_turned", lambda *_: 2.0)
+    monkeypatch.setattr(finish, "_misses_much", lambda *_: True)
+    monkeypatch.setattr(finish, "_turned_if_better", lambda *_: finish.Turned(2.0, view.positive))
+    monkeypatch.setattr(finish, "_leaves_if_better", lambda *_, **__: None)
     monkeypatch.setattr(finish, "_finish_turned", lambda turned, *_, **__: (turned, everything))
     found, boxes = finish.finish(view, trained, 3, may_stay_soft=False, may_turn=True)
     assert found.target == view.target

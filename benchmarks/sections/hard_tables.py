@@ -92,11 +92,21 @@ def boxes_in(d, n_boxes, n_conditions, share, marginal=lambda U: U):
     return draw
 
 
-def rare_and_noisy(n, rng):
-    """Make one row in a thousand positive; boxes hold most of these, and as many negatives."""
-    U = rng.uniform(size=(n, 20))
-    chance = np.where(in_boxes(U, rng, 2, 3, 0.0018), 0.5, 0.0001)
-    return _normal(U), rng.uniform(size=n) < chance
+def rare_and_noisy(share, elsewhere):
+    """Let two boxes hold a share of the rows, half of them positive, and some positives be elsewhere."""
+
+    def draw(n, rng):
+        U = rng.uniform(size=(n, 20))
+        chance = np.where(in_boxes(U, rng, 2, 3, share), 0.5, elsewhere)
+        return _normal(U), rng.uniform(size=n) < chance
+
+    return draw
+
+
+def anomalies(n, rng):
+    """Take the rows that are extreme in any of ten features: one in seventy, in twenty corners."""
+    X = rng.normal(size=(n, 10))
+    return X, (np.abs(X) > 3.2).any(axis=1)
 
 
 def mixed(n, rng):
@@ -312,7 +322,9 @@ TABLES = {
         HardTable("diabetes", "small and noisy", loaded("diabetes"), quick=True),
         HardTable("glass", "163 rows", loaded("glass"), ("1",)),
         HardTable("rare boxes", RARE, made(boxes_in(20, 3, 3, 0.001), 100_000, 200_000), n_seeds=5),
-        HardTable("rare noisy", RARE, made(rare_and_noisy, 100_000, 200_000), n_seeds=5),
+        HardTable("rare noisy", RARE, made(rare_and_noisy(0.0018, 0.0001), 100_000, 200_000), n_seeds=5),
+        HardTable("rare few", "1 % positives", made(rare_and_noisy(0.015, 0.003), 8_000)),
+        HardTable("anomalies", "extreme in any way", made(anomalies, 5_000), quick=True),
         HardTable("rare covtype", RARE, thinned("covtype", 100_000, 0.001), (4, 5, 7), n_seeds=3),
         HardTable("digits", "64 pixels", loaded("digits"), DIGITS, n_seeds=3),
         HardTable("digits noise", "15 % labels wrong", loaded("digits", 0.15), DIGITS, n_seeds=3),

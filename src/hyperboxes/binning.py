@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
@@ -76,6 +76,16 @@ class Binning:
             return kept[(kept >= 0) & (kept < len(values) - 1)]
 
         return self._at_cuts(X, cuts)
+
+    @classmethod
+    def at_thresholds(cls, X: NDArray[np.float64], thresholds: Sequence[NDArray[np.float64]]) -> Binning:
+        """Cut each feature at the given numbers, where values lie on both sides."""
+
+        def cuts(j: int, known: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.int64]:
+            at = np.unique(np.searchsorted(values, thresholds[j], side="right") - 1)
+            return at[(at >= 0) & (at < len(values) - 1)]
+
+        return cls._at_cuts(X, cuts)
 
     @classmethod
     def _at_cuts(cls, X: NDArray[np.float64], cuts: Cuts) -> Binning:
@@ -171,10 +181,18 @@ class Binning:
 def _quantile_cuts(
     known: NDArray[np.float64], values: NDArray[np.float64], max_bins: int
 ) -> NDArray[np.int64]:
-    """Positions among the distinct values after which to cut: everywhere, or at quantiles of the rows."""
+    """Positions among the distinct values after which to cut: everywhere, or at quantiles of the rows.
+
+    Towards both ends bins hold 1, 2, 4, ... rows: what is rare is often what is extreme, and a bin of many
+    rows would hide it.
+    """
     if len(values) <= max_bins:
         return np.arange(max(len(values) - 1, 0))
-    at = np.searchsorted(values, known[np.arange(1, max_bins) * len(known) // max_bins], side="left")
+    n = len(known)
+    ends = 2 ** np.arange(min(int(math.log2(n / max_bins)), max_bins // 8))
+    n_middle = max_bins - 2 * len(ends)
+    last = np.concatenate([ends - 1, np.arange(1, n_middle) * n // n_middle, n - 1 - ends])
+    at = np.searchsorted(values, known[last], side="left")
     return np.unique(at[at < len(values) - 1])
 
 

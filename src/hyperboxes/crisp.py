@@ -124,6 +124,12 @@ class CrispTask:
         return np.asarray(violations == 0)
 
 
+def f1_of(task: CrispTask, answers: Bools) -> float:
+    """Give the F1 of answers."""
+    true = float(task.weight[answers & task.positive].sum())
+    return 2 * true / max(float(task.weight[answers | task.positive].sum()) + true, 1e-300)
+
+
 def polish(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
     """Move bounds, open and close sides, as long as the penalised F1 rises.
 

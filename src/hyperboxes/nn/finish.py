@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..crisp import BinBoxes, CrispTask, drop_idle, improve, merge, polish
+from ..crisp import BinBoxes, CrispTask, drop_idle, f1_of, improve, merge, polish
 from ..kernels._threads import n_threads, run
-from ..kernels.crisp import MISSING, count_conditions
+from ..kernels.crisp import count_conditions
 from ..kernels.faces import open_idle_faces
-from .initialise import MAX_TREE_ROWS
+from .leaves import shown_rows, tree_cells, tree_leaves
 from .problem import ClassProblem, Problem
 from .starts import OUT_OF_REACH, Trained, train_starts
 
@@ -39,6 +39,8 @@ EVIDENCE = 1.5
 RARE_EVIDENCE = 0.5
 #: Rows that blurred copies must put wrong before boxes that put none wrong are taken instead.
 FAULTS = 2
+#: F1 by which teachers must be ahead for boxes to miss much.
+MUCH = 0.2
 #: A row counts at most so many times for boxes of the other class.
 MOST_TIMES = 10.0
 #: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide,
@@ -78,6 +80,13 @@ class Verdict(NamedTuple):
     sharp_gain: float = 0.0
 
 
+class Turned(NamedTuple):
+    """How often rows of a class count for boxes of the other one, and what these say of rows left out."""
+
+    times: float
+    answers: Bools
+
+
 def finish(
     view: ClassProblem, trained: Trained, max_boxes: int, *, may_stay_soft: bool, may_turn: bool = False
 ) -> tuple[ClassProblem, BinBoxes]:
@@ -88,14 +97,16 @@ def finish(
     """
     if not view.problem.settings.polish:
         return view, trained.starts[0]
-    verdict = choose_way(view, trained, max_boxes, beside_tree=may_turn)
+    verdict = choose_way(view, trained, max_boxes)
     way = verdict.way
-    if may_turn and _tree_is_ahead(view, verdict):
-        times = _times_if_turned(view, max_boxes, verdict)
-        if times is not None:
-            other, boxes = _finish_turned(view.turned(times), view, max_boxes, may_stay_soft=may_stay_soft)
-            if _tells_better(view, (other, boxes), verdict.found or search(view, trained, max_boxes, way)):
-                return other, boxes
+    if _misses_much(view, verdict):
+        turned = _turned_if_better(view, max_boxes, verdict) if may_turn else None
+        if (leaves := _leaves_if_better(view, max_boxes, verdict, turned, may_turn=may_turn)) is not None:
+            return leaves
+        if turned is not None:
+            other = _finish_turned(view.turned(turned.times), view, max_boxes, may_stay_soft=may_stay_soft)
+            if _tells_better(view, other, verdict.found or search(view, trained, max_boxes, way)):
+                return other
     if (faultless := _faultless(view, trained, max_boxes, verdict)) is not None:
         return faultless
     if _teachers_are_ahead(view, verdict):
@@ -146,7 +157,7 @@ def sharpen(view: ClassProblem, boxes: BinBoxes, factor: float) -> tuple[ClassPr
     return sharp, merge(task, drop_idle(task, polish(task, start)))
 
 
-def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_tree: bool = False) -> Verdict:
+def choose_way(view: ClassProblem, trained: Trained, max_boxes: int) -> Verdict:
     """Choose how to search by what holds on rows left out; the usual way unless another is clearly ahead.
 
     The usual way is taken so often that, with a core to spare, all rows are searched at the same time.
@@ -167,8 +178,7 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_t
     jobs: list[Callable[[], Any]] = [
         partial(_answers, view, trained, max_boxes, left_out) for left_out in folds
     ]
-    if beside_tree:
-        jobs.append(partial(_tree_answers, view, max_boxes, folds))
+    jobs.append(partial(_tree_answers, view, max_boxes, folds))
     meanwhile = n_threads() > 1
     if meanwhile:
         jobs.append(partial(search, view, trained, max_boxes, usual))
@@ -187,7 +197,7 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int, *, beside_t
     return Verdict(
         chosen, fold_of, judged, answers[chosen],
         found=found[-1] if meanwhile and chosen == usual else None,
-        tree=found[judged] if beside_tree else None,
+        tree=found[judged],
         sharp_gain=ahead[Way(False, 0)][0],
     )  # fmt: skip
 
@@ -225,12 +235,6 @@ def lead(rows: CrispTask, one: Bools, other: Bools) -> tuple[float, float]:
     return float(change.sum()), math.sqrt(float((change**2).sum()))
 
 
-def f1_of(rows: CrispTask, answers: Bools) -> float:
-    """Give the F1 of answers."""
-    true = float(rows.weight[answers & rows.positive].sum())
-    return 2 * true / max(float(rows.weight[answers | rows.positive].sum()) + true, 1e-300)
-
-
 def thin_faces(view: ClassProblem, boxes: BinBoxes) -> BinBoxes:
     """Open the faces of trained boxes that are not worth the price of a condition to the soft loss."""
     space, settings = view.features.standard_space, view.problem.settings
@@ -259,54 +263,87 @@ def _tree_answers(view: ClassProblem, max_boxes: int, folds: list[Bools]) -> Boo
     """Tell which rows trees of about as many cuts put into the class, each row by one that never saw it."""
     from sklearn.tree import DecisionTreeClassifier
 
-    cells = view.features.codes.T.astype(np.float32)
-    cells[cells == MISSING] = np.nan
+    cells = tree_cells(view.features.X)
     answers = np.zeros(len(cells), bool)
     for left_out in folds:
         if not left_out.any():  # fewer rows than folds
             continue
-        shown = np.flatnonzero(~left_out)[:MAX_TREE_ROWS]
+        rest = np.flatnonzero(~left_out)
+        shown, weight = shown_rows(view.positive[rest], view.problem.weight[rest])
         tree = DecisionTreeClassifier(max_leaf_nodes=2 * max(max_boxes, 1), random_state=0)
-        tree.fit(cells[shown], view.positive[shown], sample_weight=view.problem.weight[shown])
+        tree.fit(cells[rest[shown]], view.positive[rest[shown]], sample_weight=weight)
         answers[left_out] = tree.predict(cells[left_out])
     return answers
 
 
-def _tree_is_ahead(view: ClassProblem, verdict: Verdict) -> bool:
-    """Tell whether a tree does better on the rows left out.
+def _misses_much(view: ClassProblem, verdict: Verdict) -> bool:
+    """Tell whether boxes of this class miss something, be it a hole in the class or that a value is missing.
 
-    It is a cheap sign that boxes of this class miss something, be it a hole in the class or that a value is
-    missing.
+    A tree that does better on the rows left out is a cheap sign of it, teachers that do much better another.
     """
     if verdict.answers is None or verdict.tree is None:
         return False
     judged = verdict.fold_of < verdict.judged
-    gain, error = lead(view.sharp().task.part(judged), verdict.tree[judged], verdict.answers)
-    return gain > error
+    rows = view.sharp().task.part(judged)
+    gain, error = lead(rows, verdict.tree[judged], verdict.answers)
+    if gain > error:
+        return True
+    said = _teachers_answers(view, verdict)
+    return said is not None and f1_of(rows, said) > f1_of(rows, verdict.answers) + MUCH
 
 
-def _times_if_turned(view: ClassProblem, max_boxes: int, verdict: Verdict) -> float | None:
-    """Tell how many times rows of this class count for boxes of the other one; None if these are not better.
+def _turned_if_better(view: ClassProblem, max_boxes: int, verdict: Verdict) -> Turned | None:
+    """Tell how boxes of the other class do on the rows left out; None if they are not clearly better.
 
-    Better means clearly, on rows left out. There it is tried how they do if a row of this class counts once,
-    and so many times as the answers so far suggest.
+    It is tried how they do if a row of this class counts once, and so many times as the answers so far
+    suggest.
     """
-    assert verdict.answers is not None  # noqa: S101 - a tree was ahead of them
+    assert verdict.answers is not None  # noqa: S101 - they miss much
     judged = verdict.fold_of < verdict.judged
     seen = view.sharp().task.part(judged)
     tried = (1.0, times_for_other(seen, verdict.answers))
     straight, *turned = np.zeros((1 + len(tried), len(judged)), bool)
-    for fold in range(verdict.judged):
-        left_out = verdict.fold_of == fold
-        rest, rows = view.problem.fold(~left_out), view.problem.fold(left_out)
-        part = rest.for_class(view.target, view.limits, view.seed)
+    for left_out, part, rows in _folds(view, verdict):
         straight[left_out] = _usual_answers(part, rows, max_boxes)
         for times, answers in zip(tried, turned, strict=True):
             answers[left_out] = ~_usual_answers(part.turned(times), rows, max_boxes)
-    leads = [lead(seen, answers[judged], straight[judged]) for answers in turned]
-    best = max(range(len(tried)), key=lambda k: leads[k][0])
-    gain, error = leads[best]
-    return times_for_other(seen, turned[best][judged]) if gain > EVIDENCE * error else None
+    best = max((answers[judged] for answers in turned), key=lambda answers: f1_of(seen, answers))
+    gain, error = lead(seen, best, straight[judged])
+    return Turned(times_for_other(seen, best), best) if gain > EVIDENCE * error else None
+
+
+def _leaves_if_better(
+    view: ClassProblem, max_boxes: int, verdict: Verdict, turned: Turned | None, *, may_turn: bool
+) -> tuple[ClassProblem, BinBoxes] | None:
+    """Give the leaves of a tree as boxes if they are clearly better on the rows left out than all else."""
+    judged = verdict.fold_of < verdict.judged
+    answers = np.zeros(len(judged), bool)
+    for left_out, part, rows in _folds(view, verdict):
+        leaves = _leaves(part, max_boxes, may_turn=may_turn)
+        if leaves is None:
+            return None
+        found, boxes = leaves
+        answers[left_out] = found.holdout_task(rows).union(boxes) == (found.target == view.target)
+    others = verdict.answers if turned is None else turned.answers
+    assert others is not None  # noqa: S101 - they miss much
+    gain, error = lead(view.sharp().task.part(judged), answers[judged], others)
+    return _leaves(view, max_boxes, may_turn=may_turn) if gain > EVIDENCE * error else None
+
+
+def _leaves(view: ClassProblem, max_boxes: int, *, may_turn: bool) -> tuple[ClassProblem, BinBoxes] | None:
+    """Give the leaves of a tree as boxes, those of the other class if these are too many."""
+    leaves = tree_leaves(view, max_boxes)
+    if leaves is None and may_turn:
+        leaves = tree_leaves(view.turned(), max_boxes)
+    return leaves if leaves is not None and _within_limits(*leaves) else None
+
+
+def _folds(view: ClassProblem, verdict: Verdict) -> Iterator[tuple[Bools, ClassProblem, Problem]]:
+    """Give which rows were left out each time, the problem without them, and they."""
+    for fold in range(verdict.judged):
+        left_out = verdict.fold_of == fold
+        part = view.problem.fold(~left_out).for_class(view.target, view.limits, view.seed)
+        yield left_out, part, view.problem.fold(left_out)
 
 
 def _usual_answers(view: ClassProblem, rows: Problem, max_boxes: int) -> Bools:
@@ -376,19 +413,27 @@ def _n_conditions(view: ClassProblem, boxes: BinBoxes) -> int:
 
 def _teachers_are_ahead(view: ClassProblem, verdict: Verdict) -> bool:
     """Tell whether teachers do better on the rows left out, so that boxes can learn from them."""
-    if verdict.answers is None or not asks_teachers(view):
+    said = _teachers_answers(view, verdict)
+    if said is None or verdict.answers is None:
         return False
-    rows = view.sharp().task
+    return lead(view.sharp().task, said, verdict.answers)[0] > 0
+
+
+def _teachers_answers(view: ClassProblem, verdict: Verdict) -> Bools | None:
+    """Give what teachers say of the rows left out, which are then all rows; None where none are asked."""
+    if verdict.answers is None or not asks_teachers(view):
+        return None
     # F1 gains by a row that is more likely positive than half of F1: the same sum as in `lead`.
-    answers = view.answers.of_rows > f1_of(rows, verdict.answers) / 2
-    return lead(rows, answers, verdict.answers)[0] > 0
+    return np.asarray(view.answers.of_rows > f1_of(view.sharp().task, verdict.answers) / 2)
 
 
 def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:
     conditions = count_conditions(*boxes, view.features.binning.n_bins, view.problem.categorical)
-    restricted = (boxes.first > 0) | (boxes.last < view.features.binning.n_bins - 1)
+    low, high = boxes.first > 0, boxes.last < view.features.binning.n_bins - 1
     return bool(
-        (conditions <= view.limits.max_conditions).all() and restricted[:, view.limits.required].all()
+        (conditions <= view.limits.max_conditions).all()
+        and (low | high)[:, view.limits.required].all()
+        and not (low & ~view.limits.may_low | high & ~view.limits.may_high).any()
     )
 
 
