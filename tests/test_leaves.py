@@ -1,5 +1,7 @@
 """Leaves of a tree as boxes: they say what the tree says, and are taken where they hold clearly better."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
@@ -59,6 +61,14 @@ def test_leaves_that_are_too_many_are_none():
     assert tree_leaves(view_of(*extremes(1500, draw, beyond=2.8)), 5) is None  # each leaf a corner
     assert tree_leaves(view_of(X, stripes), 400) is None  # more cuts than codes
     assert tree_leaves(view_of(X, X[:, 0] > 2), 2) is None  # none of the class
+
+
+def test_a_class_that_weighs_less_than_a_box_costs_gets_no_leaves():
+    X = np.random.default_rng(0).uniform(size=(200, 1))
+    view = view_of(X, X[:, 0] > 0.5)
+    light = replace(view.problem, weight=np.where(view.positive, 1e-3, 1.0))
+    assert finish._leaves(view, 2, may_turn=True) is not None
+    assert finish._leaves(light.for_class(view.target, view.limits, view.seed), 2, may_turn=True) is None
 
 
 @pytest.mark.parametrize("n_rare", [3, 20_000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +41,23 @@ def read(estimator: Any) -> Leaves:
     kept.reverse()
     classes = np.asarray(estimator.classes_)
     return Leaves(lower[kept[:-1]], upper[kept[:-1]], classes[vote[kept]], classes, counts[kept])
+
+
+def leaf_bounds(nodes: Any) -> Iterator[tuple[int, Floats, Floats]]:
+    """Give the number of every leaf with the thresholds around it: it holds x if lower < x <= upper."""
+    # A list of what is left to visit: the tree of many boxes may be deeper than Python recurses.
+    left = [(0, np.full(nodes.n_features, -np.inf), np.full(nodes.n_features, np.inf))]
+    while left:
+        node, lower, upper = left.pop()
+        if nodes.children_left[node] < 0:
+            yield node, lower, upper
+            continue
+        feature, threshold = nodes.feature[node], nodes.threshold[node]
+        below, above = upper.copy(), lower.copy()
+        below[feature] = min(below[feature], threshold)
+        above[feature] = max(above[feature], threshold)
+        left.append((nodes.children_right[node], above, upper))
+        left.append((nodes.children_left[node], lower, below))
 
 
 def last_left(threshold: Floats) -> Floats:

@@ -331,7 +331,12 @@ def _leaves_if_better(
 
 
 def _leaves(view: ClassProblem, max_boxes: int, *, may_turn: bool) -> tuple[ClassProblem, BinBoxes] | None:
-    """Give the leaves of a tree as boxes, those of the other class if these are too many."""
+    """Give the leaves of a tree as boxes, those of the other class if these are too many.
+
+    None if the class weighs less than a box costs: to tell it would never pay.
+    """
+    if view.problem.weight[view.positive].sum() <= view.problem.settings.box_price:
+        return None
     leaves = tree_leaves(view, max_boxes)
     if leaves is None and may_turn:
         leaves = tree_leaves(view.turned(), max_boxes)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.clusters import assign_clusters
+from ..trees import leaf_bounds
 
 Floats32 = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -84,22 +85,10 @@ def tree_boxes(
         max_leaf_nodes=max(4, 3 * n_boxes), min_samples_leaf=3, class_weight="balanced", random_state=seed
     ).fit(Z, positive, sample_weight=weight)
     found: list[tuple[float, Floats, Floats]] = []
-    at = tree.tree_
-    # A list of what is left to visit: the tree of many boxes may be deeper than Python recurses.
-    left = [(0, np.full(Z.shape[1], -np.inf), np.full(Z.shape[1], np.inf))]
-    while left:
-        node, low, high = left.pop()
-        if at.children_left[node] < 0:
-            shares = at.value[node][0]
-            if len(shares) == 2 and shares[1] > shares[0]:
-                found.append((at.weighted_n_node_samples[node] * shares[1] / shares.sum(), low, high))
-            continue
-        feature, threshold = at.feature[node], at.threshold[node]
-        below, above = high.copy(), low.copy()
-        below[feature] = min(below[feature], threshold)
-        above[feature] = max(above[feature], threshold)
-        left.append((at.children_right[node], above, high))
-        left.append((at.children_left[node], low, below))
+    for node, low, high in leaf_bounds(tree.tree_):
+        shares = tree.tree_.value[node][0]
+        if len(shares) == 2 and shares[1] > shares[0]:
+            found.append((tree.tree_.weighted_n_node_samples[node] * shares[1] / shares.sum(), low, high))
     found.sort(key=lambda leaf: -leaf[0])
     kept = found[:n_boxes]
     shape = (len(kept), Z.shape[1])

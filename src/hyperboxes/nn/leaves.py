@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..binning import MAX_BINS, Binning
 from ..crisp import BinBoxes, CrispTask, f1_of
 from ..kernels.crisp import MISSING
+from ..trees import leaf_bounds
 from .initialise import MAX_TREE_ROWS
 from .problem import ClassProblem
 
@@ -51,28 +52,30 @@ def tree_leaves(view: ClassProblem, max_boxes: int) -> tuple[ClassProblem, BinBo
     rows, weight = shown_rows(view.positive, view.problem.weight)
     tree = DecisionTreeClassifier(max_leaf_nodes=2 * max(max_boxes, 1), random_state=0)
     tree.fit(tree_cells(X[rows]), view.positive[rows], sample_weight=weight)
-    at, d = tree.tree_, X.shape[1]
-    thresholds = [np.unique(at.threshold[at.feature == j]) for j in range(d)]
-    own = replace(view, binning=Binning.at_thresholds(X, thresholds))
-    leaves: list[tuple[Ints, Ints]] = []
-    left = [(0, np.zeros(d, np.int64), own.features.binning.n_bins - 1)]
-    while left:
-        node, first, last = left.pop()
-        if at.children_left[node] < 0:
-            if at.n_classes[0] == 2 and at.value[node][0].argmax() == 1:
-                leaves.append((first, last))
-            continue
-        j = at.feature[node]
-        cut = int(np.searchsorted(own.features.binning.above[j], at.threshold[node], side="right"))
-        below, above = last.copy(), first.copy()
-        below[j], above[j] = cut, cut + 1
-        left.append((at.children_right[node], above, last))
-        left.append((at.children_left[node], first, below))
-    if not 0 < len(leaves) <= max_boxes or own.features.binning.n_bins.max() > MAX_BINS:
+    nodes = tree.tree_
+    binning = Binning.at_thresholds(X, [nodes.threshold[nodes.feature == j] for j in range(X.shape[1])])
+    leaves = []
+    for node, lower, upper in leaf_bounds(nodes):
+        first, last = _bins(binning, lower, upper)
+        # Crossed are the bins of a leaf for missing values alone: no box holds these.
+        if nodes.value[node][0].argmax() == 1 and (first <= last).all():
+            leaves.append((first, last))
+    if not 0 < len(leaves) <= max_boxes or binning.n_bins.max() > MAX_BINS:
         return None
+    own = replace(view, binning=binning)
     first, last = (np.array(side) for side in zip(*leaves, strict=True))
-    boxes = open_idle_sides(own.task, BinBoxes(*own.features.binning.normalise(first, last)))
+    boxes = open_idle_sides(own.task, BinBoxes(*binning.normalise(first, last)))
     return own, boxes.take(own.task.support(boxes) >= view.problem.min_support)
+
+
+def _bins(binning: Binning, lower: Floats, upper: Floats) -> tuple[Ints, Ints]:
+    """Give the first and last bin between thresholds that are cuts."""
+    first, last = np.zeros(len(lower), np.int64), binning.n_bins - 1
+    for j in np.flatnonzero(lower > -np.inf).tolist():
+        first[j] = np.searchsorted(binning.above[j], lower[j], side="right") + 1
+    for j in np.flatnonzero(upper < np.inf).tolist():
+        last[j] = np.searchsorted(binning.above[j], upper[j], side="right")
+    return first, last
 
 
 def tree_cells(X: Floats) -> Floats32:
