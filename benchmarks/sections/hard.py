@@ -7,21 +7,14 @@ error, so that noise is told from loss: "loses" is more than two of these, "lose
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
-
-import numpy as np
 
 from .cells import Cell, Choice, Record
 from .hard_tables import TABLES
 from .learners import fit_and_score, make_learner
-from .report import SHAPE, Figures, Table, judge, number, signed
+from .report import Table, beside_trees
 
 SIZES = (5, 20)
-HEADER = (
-    "data", "hard because", "M", "ours", "tree 2M", "full tree", "boosting", "ours − tree 2M", "train F1",
-    "tree's", *SHAPE, "",
-)  # fmt: skip
 
 
 def cells(choice: Choice) -> Iterator[Cell]:
@@ -46,26 +39,5 @@ def measure(cell: Cell) -> Record:
 
 def report(records: list[Record]) -> Table:
     """Set out what was measured, with paired differences."""
-    figures = Figures(records)
-    result = Table("Tables held back, F1 on held-out rows", HEADER)
-    means = defaultdict(list)
-    for name, table in TABLES.items():
-        for size in figures.sizes(name, "hypernn"):
-            difference, error = figures.difference(name, ("hypernn", size), ("tree", size))
-            verdict = judge(difference, error)
-            result.held &= not verdict
-            shown = [figures.mean(name, model, size) for model in ("hypernn", "tree")]
-            shown += [figures.mean(name, model) for model in ("full tree", "boosting")]
-            means[size].append(shown)
-            result.rows.append((
-                name, table.trait, str(size), *map(number, shown), signed(difference, error),
-                *(number(figures.mean(name, model, size, "train_f1")) for model in ("hypernn", "tree")),
-                *figures.shape(name, "hypernn", size), verdict,
-            ))  # fmt: skip
-    for size, found in sorted(means.items()):
-        shown = np.mean(found, axis=0)
-        blank = ("",) * (len(HEADER) - 8)
-        result.rows.append(
-            ("mean", "", str(size), *map(number, shown), f"{shown[0] - shown[1]:+.3f}", *blank)
-        )
-    return result
+    traits = {name: table.trait for name, table in TABLES.items()}
+    return beside_trees("Tables held back, F1 on held-out rows", records, traits, ("full tree", "boosting"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from hyperboxes.bench.tables import number, signed
 
 from .cells import Record
 
-__all__ = ["ALLOWED_LOSS", "SHAPE", "Figures", "Table", "judge", "number", "signed"]
+__all__ = ["ALLOWED_LOSS", "SHAPE", "Figures", "Table", "beside_trees", "judge", "number", "signed"]
 
 #: Columns that every table of ours ends with: what the model looks like and what it cost.
 SHAPE = ("boxes", "cond./box", "s/fit", "fits")
@@ -96,3 +96,45 @@ def judge(difference: float, error: float) -> str:
     if not difference < -ALLOWED_LOSS:
         return ""
     return "loses" if difference + 2 * error < 0 else "loses?"
+
+
+def beside_trees(
+    title: str, records: list[Record], traits: Mapping[str, str], others: Sequence[str] = ()
+) -> Table:
+    """Set out ours beside a tree of 2 M leaves and learners without a size, with paired differences.
+
+    ``traits`` names the tables in their order, with a word on each.
+    """
+    figures = Figures(records)
+    header = (
+        "data", "trait", "M", "ours", "tree 2M", *others, "ours − tree 2M", "train F1", "tree's", *SHAPE, "",
+    )  # fmt: skip
+    result = Table(title, header)
+    means, verdicts = defaultdict(list), defaultdict(list)
+    for name, trait in traits.items():
+        for size in figures.sizes(name, "hypernn"):
+            difference, error = figures.difference(name, ("hypernn", size), ("tree", size))
+            lost = judge(difference, error)
+            verdicts[size].append("wins" if difference > 2 * error else lost)
+            result.held &= not lost
+            shown = [figures.mean(name, model, size) for model in ("hypernn", "tree")]
+            shown += [figures.mean(name, model) for model in others]
+            means[size].append(shown)
+            result.rows.append((
+                name, trait, str(size), *map(number, shown), signed(difference, error),
+                *(number(figures.mean(name, model, size, "train_f1")) for model in ("hypernn", "tree")),
+                *figures.shape(name, "hypernn", size), lost,
+            ))  # fmt: skip
+    for size, found in sorted(means.items()):
+        shown = np.mean(found, axis=0)
+        blank = ("",) * (len(header) - len(shown) - 4)
+        result.rows.append(
+            ("mean", "", str(size), *map(number, shown), f"{shown[0] - shown[1]:+.3f}", *blank)
+        )
+        won, sure, unsure = (verdicts[size].count(verdict) for verdict in ("wins", "loses", "loses?"))
+        result.notes.append(
+            f"M = {size}, {len(found)} tables: ahead by more than two standard errors on {won}; "
+            f"behind by more than {ALLOWED_LOSS} on {sure + unsure}, "
+            f"of these by more than two standard errors on {sure}"
+        )
+    return result
