@@ -164,14 +164,26 @@ def test_a_sharpened_binning_keeps_the_boxes_and_cuts_finely_beside_their_bounds
 @example([-5e-324, 5e-324], False, True)
 @example([-1.7976931348623157e308, 1.7976931348623157e308], False, True)
 @example([1e308, math.nextafter(1e308, math.inf)], False, False)
-@example([2.0**53, 2.0**53 + 2], True, True)
 def test_a_bound_lies_in_its_half_open_gap(pair, integer, up):
-    below, above = pair
+    below, above = (float(round(value)) for value in pair) if integer else pair
+    assume(below < above)
     bound = snap(below, above, integer, up=up)
     assert math.isfinite(bound)
     assert below < bound <= above if up else below <= bound < above
-    if integer:
-        assert bound == (above if up else below)
+
+
+@given(st.integers(-(2**53), 2**53), st.integers(1, 2**40) | st.integers(1, 20), st.booleans())
+@example(2**53, 2, True)
+@example(92, 644, True)
+@example(92, 644, False)
+def test_a_bound_of_integers_is_one_and_lies_in_the_middle_half_if_any_does(below, gap, up):
+    bound = snap(float(below), float(below + gap), True, up=up)
+    assert bound.is_integer()
+    low, high = below + Fraction(gap, 4), below + gap - Fraction(gap, 4)
+    if gap == 1:
+        assert bound == below + up
+    elif below + gap <= 2**53:
+        assert low <= bound <= high
 
 
 @given(pairs)

@@ -202,15 +202,13 @@ def snap(below: float, above: float, integer: bool, *, up: bool) -> float:
     A lower bound (``up``) must lie in (below, above], an upper one in [below, above). Any such value
     tells the data apart in the same way, so the bound is the shortest decimal in the middle half of the
     gap, nearest to its centre: printed, stored and sent to a database it is the same number. Integer
-    features take the integer that is included.
+    features take an integer; between neighbouring ones it is the one that is included.
     """
-    if integer:
-        return above if up else below
     centre = below / 2 + above / 2
     quarter = above / 4 - below / 4
     if quarter > SMALLEST_GAP:
         start = -math.floor(math.log10(quarter)) - 2
-        for digits in range(start, start + 5):
+        for digits in range(start, min(start + 5, 1) if integer else start + 5):
             # Decimal rounding is exact, so equal gaps always give equal bounds.
             rounded = float(Decimal(centre).quantize(Decimal((0, (1,), -digits)), context=DECIMALS))
             if below + quarter <= rounded <= above - quarter and below < rounded < above:
