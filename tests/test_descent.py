@@ -109,6 +109,14 @@ def test_loss_and_slopes_are_finite_far_away_and_deep_inside(log_h, positive):
         assert slopes.sum() == pytest.approx(-1, abs=0.01)
 
 
+def test_the_loss_of_a_row_deep_inside_many_boxes_is_finite_and_whole():
+    log_h, slopes = np.full(100, -1e-9), np.zeros(100)
+    assert union_loss(log_h, False, slopes) == pytest.approx(-100 * math.log(1e-9), rel=1e-6)
+    np.testing.assert_allclose(slopes, 1e9, rtol=1e-6)
+    assert union_loss(log_h, True, slopes) == 0
+    assert (slopes == 0).all()
+
+
 def test_the_loss_of_a_positive_has_no_step_where_its_formula_changes():
     for log_h in ([-FAR, -FAR - 3], [-FAR, -FAR]):
         near, far = np.zeros(2), np.zeros(2)

@@ -26,6 +26,8 @@ NEGLIGIBLE = 1e-4
 FAR = 12.0
 #: Log memberships stay below zero by this much: the logarithm of 1 - h must be finite.
 NEARLY_ONE = -1e-9
+#: Products of 1 - h below this go on as a logarithm, before they vanish.
+SMALLEST_PRODUCT = 1e-200
 #: Floor of the running F1, so that false positives keep a cost from the first step.
 SMALLEST_F1 = 0.1
 #: Faces whose factors are multiplied before a logarithm is taken; each is at most 2, so nothing overflows.
@@ -140,17 +142,25 @@ def union_loss(log_h, positive, slopes):  # type: ignore[no-untyped-def]
     """Loss of one row under the noisy-or union; ``slopes`` takes its derivatives by the log memberships.
 
     A positive that no box nearly holds has log p = logsumexp(log h), which does not vanish. A box of log
-    membership minus infinity adds nothing, and is passed over.
+    membership minus infinity adds nothing.
     """
-    nearest, outside = -np.inf, 0.0
+    # One exponential for each box: h or 1 - h, whichever is small, and the other from it.
+    nearest, outside, log_of_rest = -np.inf, 1.0, 0.0
     for k in range(len(log_h)):
         nearest = max(nearest, log_h[k])
-        slopes[k] = log_outside(log_h[k]) if log_h[k] > -np.inf else 0.0
-        outside += slopes[k]
+        if log_h[k] < -0.7:
+            inside_k = math.exp(log_h[k])
+            outside_k = 1 - inside_k
+        else:
+            outside_k = -math.expm1(log_h[k])
+            inside_k = 1 - outside_k
+        slopes[k] = inside_k / outside_k
+        outside *= outside_k
+        if outside < SMALLEST_PRODUCT:
+            log_of_rest += math.log(outside)
+            outside = 1.0
     if not positive:
-        for k in range(len(log_h)):
-            slopes[k] = math.exp(log_h[k] - slopes[k]) if log_h[k] > -np.inf else 0.0
-        return -outside
+        return -log_of_rest - math.log(outside)
     if nearest < -FAR:
         total = 0.0
         for k in range(len(log_h)):
@@ -159,9 +169,11 @@ def union_loss(log_h, positive, slopes):  # type: ignore[no-untyped-def]
         for k in range(len(log_h)):
             slopes[k] /= -total
         return -nearest - math.log(total)
-    inside = -math.expm1(outside)
+    if log_of_rest < 0:
+        outside = 0.0
+    inside = 1 - outside
     for k in range(len(log_h)):
-        slopes[k] = -math.exp(log_h[k] - slopes[k] + outside) / inside if log_h[k] > -np.inf else 0.0
+        slopes[k] *= -outside / inside
     return -math.log(inside)
 
 
