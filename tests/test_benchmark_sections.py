@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import zipfile
 from pathlib import Path
@@ -13,7 +14,7 @@ from hyperboxes.bench.published import published as paper
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from sections import keel, published
-from sections.report import beside_trees
+from sections.report import Figures, beside_trees
 
 SIZE = 30
 AT = published.SIZES.index(SIZE)
@@ -92,6 +93,16 @@ def paired(name, differences, size=5):
                 "data": name, "model": model, "size": size, "label": 1, "seed": seed, "f1": f1,
                 "train_f1": 0.9, "seconds": 1.0, "boxes": 2.0, "conditions": 6.0,
             }  # fmt: skip
+
+
+def test_the_error_of_a_mean_is_that_over_seeds():
+    values = {(0, 0): 0.4, (1, 0): 0.6, (0, 1): 0.6, (1, 1): 0.8}  # by class and seed
+    figures = Figures(
+        {"data": "d", "model": "m", "size": 5, "label": label, "seed": seed, "f1": f1}
+        for (label, seed), f1 in values.items()
+    )
+    assert figures.error("d", "m", 5) == pytest.approx(0.1)  # half of what 0.5 and 0.7 differ by
+    assert math.isnan(Figures(figures.groups["d", "m", 5][:2]).error("d", "m", 5))
 
 
 def test_beside_trees_a_loss_is_told_from_noise():

@@ -81,14 +81,25 @@ class Figures:
         for record in self.groups.get((data, *one), ()):
             if self._split(record) in values:
                 by_seed[record["seed"]].append(record[what] - values[self._split(record)])
-        means = [np.mean(found) for found in by_seed.values()]
-        if len(means) < 2:
-            return (float(means[0]) if means else math.nan), math.nan
-        return float(np.mean(means)), float(np.std(means, ddof=1) / math.sqrt(len(means)))
+        return _mean_and_error([float(np.mean(found)) for found in by_seed.values()])
+
+    def error(self, data: str, model: str, size: int = 0, what: str = "f1") -> float:
+        """Give the standard error of the mean of a figure, over seeds; see ``difference``."""
+        by_seed = defaultdict(list)
+        for record in self.groups.get((data, model, size), ()):
+            by_seed[record["seed"]].append(record[what])
+        return _mean_and_error([float(np.mean(found)) for found in by_seed.values()])[1]
 
     @staticmethod
     def _split(record: Record) -> tuple[str, int]:
         return record["label"], record["seed"]
+
+
+def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """Give the mean of values and its standard error, each NaN where too few are there."""
+    mean = float(np.mean(values)) if values else math.nan
+    error = float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
+    return mean, error
 
 
 def judge(difference: float, error: float) -> str:
