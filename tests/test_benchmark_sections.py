@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -140,7 +141,7 @@ def test_tables_of_a_wheel(tmp_path, monkeypatch):
     keel.table.cache_clear()
     try:
         assert sorted(keel.members()) == ["pima", "rare", "some"]
-        assert "balanced/raw/pima" in keel.members()["pima"]
+        assert "/balanced/raw/pima" in keel.members()["pima"]
         X, classes = keel.table("some")
         assert X.shape == (20, 3)
         assert X["x1"].dtype == "category"
@@ -151,3 +152,11 @@ def test_tables_of_a_wheel(tmp_path, monkeypatch):
     finally:
         keel.members.cache_clear()
         keel.table.cache_clear()
+
+
+def test_what_was_not_measured_holds_no_bar(monkeypatch):
+    monkeypatch.delenv(keel.WHEEL_VARIABLE, raising=False)
+    script = Path(__file__).parents[1] / "benchmarks" / "accuracy.py"
+    run = subprocess.run([sys.executable, script, "keel"], capture_output=True, text=True, check=True)
+    assert "not measured: keel" in run.stdout
+    assert "held\n" not in run.stdout
