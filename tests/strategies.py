@@ -20,7 +20,7 @@ HOSTILE_TEXTS = [
     "age", "sepal length (cm)", 'say "x"', "it's", "a'; DROP TABLE t; --", "*/ 1 /*", "back\\slash", "%s",
     "{{7*7}}", "two\nlines", "\u202ereversed", "\x1b[31mred", "a.b", " padded ", "x <= 3", "a and b", "3",
     "1e5", "nan", "None", "<b>bold</b>", "<script>alert(1)</script>", "&amp;", "日本", "\u200bzero", "a,b",
-    "{a}", "in", "else", "", "x" * 200,
+    "{a}", "in", "else", "age is known", "", "x" * 200,
 ]  # fmt: skip
 
 numbers = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import matplotlib
 import numpy as np
@@ -224,3 +225,10 @@ def test_many_boxes_that_say_nothing_of_two_features_are_counted_not_drawn():
 def test_intervals_say_which_features_they_leave_out(features, told):
     display = IntervalsDisplay.from_boxes(BOXES, FRAME, Y, features=features)
     assert display.figure_.legends[0].get_title().get_text() == told
+
+
+def test_intervals_say_that_any_value_will_do():
+    boxes = Boxes.from_rules([({"width": (-sys.float_info.max, None)}, "a")], default="b")
+    rows = np.array([[1.0], [2.0], [np.nan]])
+    display = IntervalsDisplay.from_boxes(boxes, rows, ["a", "a", "b"])
+    assert "known" in [text.get_text() for text in display.ax_.texts]

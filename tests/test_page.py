@@ -10,6 +10,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
@@ -216,6 +217,16 @@ def test_numbers_are_written_as_python_writes_them(ask, values):
 
 
 # -- text out ----------------------------------------------------------------------------------------
+
+
+def test_a_bound_that_only_asks_for_a_value_leaves_the_axis_to_the_rows(ask):
+    bounds = [digits(side) for side in (-sys.float_info.max, math.inf, 20.0)]
+    assert ask("range", cells=[digits(1.0), digits(7.0), digits(math.nan)], bounds=bounds) == [1, 20]
+
+
+def test_a_condition_that_takes_any_value_says_so(ask):
+    made = Boxes.from_rules([({"troponin": (-sys.float_info.max, None)}, "ill")], default="well")
+    assert "troponin is known" in ask("rules", **literals(made))
 
 
 @given(made=boxes(counts=False))

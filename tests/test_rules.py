@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -43,8 +44,11 @@ def read_condition(text):
     """Give a feature name and either a pair of bounds or a set of categories."""
     if between := re.fullmatch(rf"({NUMBER}) <= ({NAME}) <= ({NUMBER})", text):
         return read_word(between[2]), (float(between[1]), float(between[3]))
-    name, sign, rest = re.fullmatch(rf"({NAME}) (<=|>=|=|in) (.*)", text).groups()
+    name, sign, rest = re.fullmatch(rf"({NAME}) (<=|>=|=|in|is) (.*)", text).groups()
     name = read_word(name)
+    if sign == "is":
+        assert rest == "known"
+        return name, (-sys.float_info.max, math.inf)
     if sign == "in":
         items = re.findall(r'"(?:[^"\\]|\\.)*"|[^{}, ]+', rest)
         return name, {read_word(item) if item[0] == '"' else ast.literal_eval(item) for item in items}
@@ -133,6 +137,15 @@ BOXES = Boxes.from_rules(
     default="low",
     categories={"smoker": ["yes", "no"]},
 )
+
+
+def test_a_condition_that_takes_any_value_says_so():
+    boxes = Boxes.from_rules([({"troponin": (-sys.float_info.max, None)}, "ill")], default="well")
+    assert to_text(boxes).startswith("IF      troponin is known\nTHEN ill")
+    assert boxes.n_conditions == 1
+    assert boxes.predict([[-1e300], [np.nan]]).tolist() == ["ill", "well"]
+    bounded = Boxes.from_rules([({"troponin": (-sys.float_info.max, 3)}, "ill")], default="well")
+    assert "is known" not in to_text(bounded)
 
 
 def test_text_reads_like_a_rule_and_says_whose_rows_it_counts():

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from typing import NamedTuple
 
 from .tables import Category
+
+#: As a lower bound, it asks only that there is a value.
+LEAST_NUMBER = -sys.float_info.max
 
 
 def format_number(value: float) -> str:
@@ -23,7 +27,7 @@ def format_name(name: str) -> str:
     return name if plain and name else json.dumps(name)
 
 
-_SPOKEN = frozenset(("and", "else", "if", "in", "or", "then"))
+_SPOKEN = frozenset(("and", "else", "if", "in", "is", "or", "then"))
 
 
 def _reads_as_number(text: str) -> bool:
@@ -53,8 +57,15 @@ class Condition(NamedTuple):
             return 1
         return int(math.isfinite(self.lower)) + int(math.isfinite(self.upper))
 
+    @property
+    def takes_any_value(self) -> bool:
+        """Tell whether all that is asked is that there is a value."""
+        return self.categories is None and self.lower == LEAST_NUMBER and self.upper == math.inf
+
     def __str__(self) -> str:
         name = format_name(self.name)
+        if self.takes_any_value:
+            return f"{name} is known"
         if self.categories is not None:
             shown = [json.dumps(item) if isinstance(item, str) else str(item) for item in self.categories]
             return f"{name} = {shown[0]}" if len(shown) == 1 else f"{name} in {{{', '.join(shown)}}}"

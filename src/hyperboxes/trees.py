@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .conditions import LEAST_NUMBER
+
 Floats = NDArray[np.float64]
-#: As a lower bound, it asks only that there is a value.
-LEAST_NUMBER = -float(np.finfo(np.float64).max)
 
 
 class Leaves(NamedTuple):

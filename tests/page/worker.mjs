@@ -51,6 +51,7 @@ const TASKS = {
   },
   figures: ({ counts, answers, nClasses }) => figures.figuresOf(counts, answers, nClasses),
   rules: ({ model, features, classes }) => texts.toRules(parse(model), features, classes),
+  range: ({ cells, bounds }) => tables.rangeOf(column(cells), column(bounds)),
   python: ({ model, features, classes }) => texts.toPython(parse(model), features, classes),
   sql: ({ model, features, classes, dialect }) => {
     try {

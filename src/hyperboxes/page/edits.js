@@ -106,7 +106,8 @@ export function makeEdge(node, store, { where, toValue, span, beyond, axis = "x"
 export function speakEdge(node, store, box, feature, side) {
   const bound = boundOf(box, feature, side);
   const [low, high] = store.ranges[feature];
-  const shown = Number.isFinite(bound) ? formatNumber(bound) : "open";
+  const known = bound === -Number.MAX_VALUE;
+  const shown = known ? "any value, but known" : Number.isFinite(bound) ? formatNumber(bound) : "open";
   put(node, "aria-label", `Box ${store.places.get(box.id)}, ${store.features[feature].shown}, ${side} bound`);
   put(node, "aria-valuemin", low);
   put(node, "aria-valuemax", high);

@@ -251,6 +251,7 @@ function edge(store, id, side, scale, picture) {
     beyond: (event) => (side === "lower" ? at(event) < LEFT - 4 : at(event) > scale.right() + 4),
   });
   function update(box, bound, here, other) {
+    const known = bound === -Number.MAX_VALUE; // any value will do, but there must be one
     const closed = Number.isFinite(bound);
     const out = side === "lower" ? -1 : 1;
     put(hit, "x", here - 8 + (closed ? out * 2 : -out * 2));
@@ -261,7 +262,7 @@ function edge(store, id, side, scale, picture) {
       : `M${tip - out * 4} ${LANE / 2 - 3.5}L${tip} ${LANE / 2}L${tip - out * 4} ${LANE / 2 + 3.5}`);
     node.classList.toggle("open", !closed);
     // The number stands outside the bar, or inside where there is no room.
-    const shown = closed ? formatNumber(bound) : "";
+    const shown = known ? "known" : closed ? formatNumber(bound) : "";
     const room = side === "lower" ? here - LEFT : scale.right() - here;
     const inside = room < shown.length * 6.3 + 8;
     const way = inside ? -out : out;

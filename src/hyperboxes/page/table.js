@@ -19,13 +19,14 @@ export async function unpack({ data, divisors, n }) {
   });
 }
 
-/** Give the range of a column and of all bounds on it, missing and infinite values aside. */
+/** Give the range of a column and of all bounds on it; missing and infinite values and a bound that only asks for a
+ * value aside. */
 export function rangeOf(cells, bounds) {
   let low = Infinity;
   let high = -Infinity;
   for (const list of [cells, bounds]) {
     for (const cell of list) {
-      if (!Number.isFinite(cell)) continue;
+      if (!Number.isFinite(cell) || (list === bounds && cell === -Number.MAX_VALUE)) continue;
       if (cell < low) low = cell;
       if (cell > high) high = cell;
     }

@@ -12,6 +12,7 @@ export function conditionText(box, feature, features) {
     return admitted.length === 1 ? `${shown} = ${admitted[0]}` : `${shown} in {${admitted.join(", ")}}`;
   }
   const [low, high] = box.bounds.get(feature);
+  if (low === -Number.MAX_VALUE && high === Infinity) return `${shown} is known`;
   if (low === high) return `${shown} = ${formatNumber(low)}`;
   if (low === -Infinity) return `${shown} <= ${formatNumber(high)}`;
   if (high === Infinity) return `${shown} >= ${formatNumber(low)}`;

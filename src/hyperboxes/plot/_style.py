@@ -182,6 +182,8 @@ def show_condition(condition: Condition) -> str:
     if condition.categories is not None:
         items = [str(value) for value in condition.categories]
         return literally(cut(", ".join(items), 18))
+    if condition.takes_any_value:
+        return "known"
     low, high = condition.lower, condition.upper
     if low == high:
         return f"= {show_number(low)}"
