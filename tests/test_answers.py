@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
+from test_finish import view_of
 
 from hyperboxes import HyperNNClassifier
 from hyperboxes.crisp import CrispTask, Limits
 from hyperboxes.kernels.forest import nearest_others
 from hyperboxes.nn import answers as module
 from hyperboxes.nn import finish
+from hyperboxes.nn import ways as searching
 from hyperboxes.nn.answers import (
     SHARE,
     Answers,
@@ -288,13 +290,14 @@ def staircase(rng, n):
 def ways(monkeypatch):
     """The ways that boxes are searched for on all rows."""
     found = []
-    search = finish.search
+    search = searching.search
 
     def spy(view, trained, max_boxes, way):
         found.append(way)
         return search(view, trained, max_boxes, way)
 
-    monkeypatch.setattr(finish, "search", spy)
+    for part in (finish, searching):
+        monkeypatch.setattr(part, "search", spy)
     return found
 
 
@@ -314,6 +317,21 @@ def test_boxes_do_not_learn_from_teachers_that_do_not(ways):
     assert not any(way.answered for way in ways)
 
 
+@pytest.mark.parametrize(
+    ("n_positive", "gain", "believed"),
+    [(20, 0.1, True), (20, -0.9, True), (20, -1.1, False), (40, 0.1, True), (40, -0.1, False)],
+)
+def test_teachers_of_few_rows_are_believed_unless_they_are_clearly_behind(
+    n_positive, gain, believed, monkeypatch
+):
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    view = view_of(X, np.arange(400) < n_positive)
+    verdict = searching.Verdict(searching.Way(True, 0), np.zeros(400, np.int64), 1, view.positive)
+    monkeypatch.setattr(finish, "lead", lambda *_: (gain, 1.0))
+    assert finish._believes_teachers(view, verdict) == believed
+    assert not finish._believes_teachers(view, verdict._replace(answers=None))
+
+
 def test_what_teachers_know_makes_boxes_better(monkeypatch):
     gains = []
     for seed in range(6):
@@ -327,7 +345,7 @@ def test_what_teachers_know_makes_boxes_better(monkeypatch):
 
         taught = hits()
         with monkeypatch.context() as patch:
-            patch.setattr(finish, "_teachers_are_ahead", lambda *_: False)
+            patch.setattr(finish, "_believes_teachers", lambda *_: False)
             gains.append(taught - hits())
     assert np.mean(gains) > 0.005
 

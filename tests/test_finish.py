@@ -11,12 +11,13 @@ from hyperboxes import HyperNNClassifier
 from hyperboxes.crisp import BinBoxes, Limits
 from hyperboxes.kernels.crisp import MISSING
 from hyperboxes.kernels.descent import descend
-from hyperboxes.nn import finish
-from hyperboxes.nn.finish import PRICES, Way, choose_way, lead, price_path, thin_faces, times_for_other
+from hyperboxes.nn import finish, ways
+from hyperboxes.nn.finish import thin_faces, times_for_other
 from hyperboxes.nn.initialise import needed_sides
 from hyperboxes.nn.problem import Problem
 from hyperboxes.nn.settings import Settings
 from hyperboxes.nn.starts import OUT_OF_REACH, compiled_descent, make_starts, train_starts
+from hyperboxes.nn.ways import PRICES, Way, choose_way, lead, price_path
 from hyperboxes.tables import read_table
 
 QUICK = Settings(n_steps=100)
@@ -97,7 +98,7 @@ def test_wrong_labels_call_for_a_higher_price_and_a_clean_table_does_not():
 
 
 def test_without_evidence_the_search_is_the_usual_one(monkeypatch):
-    monkeypatch.setattr(finish, "EVIDENCE", np.inf)
+    monkeypatch.setattr(ways, "EVIDENCE", np.inf)
     X, positive = planted(300, wrong=0.2)
     view = view_of(X, positive)
     assert choose_way(view, train_starts(view, 5), 5).way == Way(True, 0)
@@ -111,7 +112,7 @@ def test_without_evidence_the_search_is_the_usual_one(monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_with_a_core_to_spare_all_rows_are_searched_while_folds_judge(threads, monkeypatch):
-    monkeypatch.setattr(finish, "n_threads", lambda: threads)
+    monkeypatch.setattr(ways, "n_threads", lambda: threads)
     view = view_of(*planted(200))
     trained = train_starts(view, 2)
     verdict = choose_way(view, trained, 2)
@@ -121,7 +122,7 @@ def test_with_a_core_to_spare_all_rows_are_searched_while_folds_judge(threads, m
     if verdict.found is not None:
         _, boxes = finish.search(view, trained, 2, verdict.way)
         np.testing.assert_array_equal(verdict.found[1], boxes)
-    monkeypatch.setattr(finish, "lead", lambda rows, one, other: (float(one is not other), 0.0))
+    monkeypatch.setattr(ways, "lead", lambda rows, one, other: (float(one is not other), 0.0))
     other = choose_way(view, trained, 2)
     assert other.way != verdict.way
     assert other.found is None
@@ -137,12 +138,13 @@ def clean_and_few(seed, wrong=0):
 
 def finished(X, positive, n_boxes=3):
     view = view_of(X, positive)
-    found, boxes = finish.finish(view, train_starts(view, n_boxes), n_boxes, may_stay_soft=False)
+    found, boxes, _ = finish.finish(view, train_starts(view, n_boxes), n_boxes, may_stay_soft=False)
     return found.sharp().task, boxes
 
 
 def test_few_rows_that_boxes_tell_without_fault_are_told_so(monkeypatch):
-    monkeypatch.setattr(finish, "EVIDENCE", np.inf)  # rows left out alone prove nothing here
+    for module in (finish, ways):  # rows left out alone prove nothing here
+        monkeypatch.setattr(module, "EVIDENCE", np.inf)
     faults = {True: 0, False: 0}
     for seed in range(12):
         for taken in faults:
@@ -156,8 +158,8 @@ def test_few_rows_that_boxes_tell_without_fault_are_told_so(monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_boxes_without_fault_need_rows_left_out_and_no_more_conditions(threads, monkeypatch):
-    monkeypatch.setattr(finish, "EVIDENCE", np.inf)
-    monkeypatch.setattr(finish, "n_threads", lambda: threads)
+    monkeypatch.setattr(ways, "EVIDENCE", np.inf)
+    monkeypatch.setattr(ways, "n_threads", lambda: threads)
     told = []
     for seed in range(12):
         view = view_of(*clean_and_few(seed))
@@ -204,7 +206,7 @@ def test_the_boxes_of_the_gradient_stay_where_they_hold_better(monkeypatch, bett
     monkeypatch.setattr(
         finish, "search", lambda view, *_: (view, trained.starts[0].take(np.array([False, False])))
     )
-    _, boxes = finish.finish(view, trained, 2, may_stay_soft=True)
+    _, boxes, _ = finish.finish(view, trained, 2, may_stay_soft=True)
     soft = thin_faces(view, trained.starts[0])
     assert len(boxes.first) == (2 if better else 0)
     if better:
@@ -236,7 +238,7 @@ def test_gradient_boxes_that_break_a_limit_do_not_stay(monkeypatch):
         replace(Limits.none(5), required=np.arange(5) == 4),
     ):
         view = view_of(X, positive, limits=limits)
-        found, boxes = finish.finish(view, train_starts(view, 2), 2, may_stay_soft=True)
+        found, boxes, _ = finish.finish(view, train_starts(view, 2), 2, may_stay_soft=True)
         restricted = (boxes.first > 0) | (boxes.last < found.features.binning.n_bins - 1)
         assert restricted[:, limits.required].all()
         assert (found.task.prices(boxes) <= QUICK.condition_price * limits.max_conditions + 1).all()
@@ -256,15 +258,18 @@ def gaps(n, draw):
     return X, positive
 
 
-@pytest.mark.parametrize("draw", [hole, gaps])
-def test_the_other_class_is_described_where_that_holds_better(draw):
+@pytest.mark.parametrize(("draw", "lists"), [(hole, True), (gaps, False), (gaps, True)])
+def test_the_other_class_is_described_where_that_holds_better(draw, lists, monkeypatch):
     X, y = draw(800, np.random.default_rng(0))
     X_new, y_new = draw(4000, np.random.default_rng(1))
+    if not lists:
+        monkeypatch.setattr(finish, "_list", lambda *_, **__: None)
     asked = HyperNNClassifier(4, random_state=0, positive_label=True).fit(X, y)
     free = HyperNNClassifier(4, random_state=0).fit(X, y)
     assert set(asked.boxes_.labels.tolist()) == {True}
     assert asked.boxes_.default is False
-    assert set(free.boxes_.labels.tolist()) == {False}
+    # With values missing for a reason, boxes of both classes can say more than those of either.
+    assert set(free.boxes_.labels.tolist()) == ({False, True} if draw is gaps and lists else {False})
     assert free.boxes_.default is True
     assert f1_score(y_new, free.predict(X_new)) > f1_score(y_new, asked.predict(X_new)) + 0.05
 
@@ -353,9 +358,9 @@ def test_boxes_of_the_other_class_that_tell_less_are_not_taken(monkeypatch):
     assert finish._tells_better(view, (view.turned(), everything), (view, nothing))
     monkeypatch.setattr(finish, "_misses_much", lambda *_: True)
     monkeypatch.setattr(finish, "_turned_if_better", lambda *_: finish.Turned(2.0, view.positive))
-    monkeypatch.setattr(finish, "_leaves_if_better", lambda *_, **__: None)
+    monkeypatch.setattr(finish, "_tree_if_better", lambda *_, **__: None)
     monkeypatch.setattr(finish, "_finish_turned", lambda turned, *_, **__: (turned, everything))
-    found, boxes = finish.finish(view, trained, 3, may_stay_soft=False, may_turn=True)
+    found, boxes, _ = finish.finish(view, trained, 3, may_stay_soft=False, may_turn=True)
     assert found.target == view.target
     assert found.sharp().task.score(boxes)[1] > 0.9
 
@@ -372,7 +377,7 @@ def test_boxes_of_the_other_class_hold_the_rows_they_must(monkeypatch):
     rows = turned.sharp().task.inside(bins).sum(axis=1)
     assert (held >= 30).all()
     assert (rows >= 30).tolist() == [True, False]
-    monkeypatch.setattr(finish, "finish", lambda *_, **__: (turned, bins))
+    monkeypatch.setattr(finish, "finish", lambda *_, **__: finish.Found(turned, bins))
     _, boxes = finish._finish_turned(turned, view, 2, may_stay_soft=False)
     np.testing.assert_array_equal(boxes.first, bins.first[:1])
 

@@ -18,8 +18,8 @@ from sklearn.model_selection import train_test_split
 
 from hyperboxes import Boxes, HyperNNClassifier
 from hyperboxes.nn import fit
-from hyperboxes.nn.finish import Verdict, Way, search
 from hyperboxes.nn.settings import Settings
+from hyperboxes.nn.ways import Verdict, Way, search
 
 SHIPPED = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer, "digits": load_digits}
 

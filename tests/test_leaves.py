@@ -1,4 +1,4 @@
-"""Leaves of a tree as boxes: they say what the tree says, and are taken where they hold clearly better."""
+"""A tree as boxes: leaves or a list say what the tree says, and are taken where they hold clearly better."""
 
 from dataclasses import replace
 
@@ -7,12 +7,13 @@ import pytest
 from sklearn.metrics import f1_score
 from sklearn.tree import DecisionTreeClassifier
 from test_crisp import random_boxes, random_task
-from test_finish import view_of
+from test_finish import QUICK, view_of
 
-from hyperboxes import HyperNNClassifier
-from hyperboxes.crisp import Limits, f1_of
-from hyperboxes.nn import finish, leaves
-from hyperboxes.nn.leaves import open_idle_sides, shown_rows, tree_leaves
+from hyperboxes import HyperNNClassifier, rules, sql
+from hyperboxes.crisp import BinBoxes, Limits, f1_of
+from hyperboxes.kernels.crisp import MISSING
+from hyperboxes.nn import finish, fit, leaves
+from hyperboxes.nn.leaves import first_holder, open_idle_sides, shown_rows, thin_list, tree_leaves, tree_list
 from hyperboxes.nn.starts import train_starts
 
 
@@ -105,6 +106,174 @@ def test_leaves_keep_the_limits_of_boxes():
     ):
         view = view_of(X, y, limits=forbidden)
         assert finish._leaves(view, 20, may_turn=True) is None
-        found, boxes = finish.finish(view, train_starts(view, 20), 20, may_stay_soft=True)
+        found, boxes, _ = finish.finish(view, train_starts(view, 20), 20, may_stay_soft=True)
         assert finish._within_limits(found, boxes)
     assert finish._leaves(view_of(X, y), 20, may_turn=False) is not None
+
+
+# -- lists of both classes -----------------------------------------------------------------------------
+
+
+def with_gaps(n, draw, gone=0.3):
+    """Draw rows with missing cells: high ones, which speak for the class in one column."""
+    X = np.round(draw.normal(size=(n, 4)), 2)
+    y = (X[:, 0] > 1) | ((X[:, 1] > 0) & (X[:, 2] < 0.3))
+    X[(X[:, 0] > 1) & (draw.random(n) < 0.8), 0] = np.nan
+    X[:, 1:][draw.random((n, 3)) < gone * (X[:, 1:] > 0)] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_list_says_what_the_tree_says_missing_values_too(seed, monkeypatch):
+    monkeypatch.setattr(leaves, "thin_list", lambda task, boxes, says, may_know: (boxes, says))
+    draw = np.random.default_rng(seed)
+    view = view_of(*with_gaps(draw.integers(20, 300), draw, gone=draw.uniform(0, 0.6)))
+    n_boxes = int(draw.integers(1, 12))
+    tree = DecisionTreeClassifier(max_leaf_nodes=n_boxes + 1, random_state=0)
+    tree.fit(view.problem.X, view.positive, sample_weight=view.problem.weight)
+    found = finish.Found(*tree_list(view, n_boxes))
+    assert len(found.boxes.first) <= n_boxes
+    np.testing.assert_array_equal(found.tells(view.target, view.problem), tree.predict(view.problem.X))
+    other = int(view.problem.classes[~view.positive][0])
+    np.testing.assert_array_equal(found.tells(other, view.problem), ~tree.predict(view.problem.X))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_thinning_a_list_never_lowers_f1_less_prices(seed):
+    task = random_task(seed)
+    boxes = random_boxes(task, 4, seed)
+    says = np.random.default_rng(seed).random(5) < 0.5
+
+    def value(boxes, says):
+        plain = f1_of(task, says[first_holder(task.inside(boxes))])
+        return plain - task.prices(boxes).sum() / (2 * task.weight[task.positive].sum())
+
+    may_know = np.random.default_rng(seed).random(len(task.n_bins)) < 0.5
+    thinned, said = thin_list(task, boxes, says, may_know)
+    known = (thinned.first == 0) & (thinned.last == task.n_bins - 1)
+    assert not (known & ~((boxes.first == 0) & (boxes.last == task.n_bins - 1)).any(axis=0))[
+        :, ~may_know
+    ].any()
+    assert len(said) == len(thinned.first) + 1
+    assert said[-1] == says[-1]
+    assert value(thinned, said) >= value(boxes, says)
+    again, said_again = thin_list(task, thinned, said, may_know)
+    np.testing.assert_array_equal(again, thinned)
+    np.testing.assert_array_equal(said_again, said)
+
+
+def test_the_first_box_that_holds_a_row_is_found():
+    inside = np.array([[True, False, False], [True, True, False]])
+    assert first_holder(inside).tolist() == [0, 1, -1]
+    assert first_holder(inside[:0]).tolist() == [-1, -1, -1]
+
+
+def test_values_missing_for_a_reason_are_told_by_a_list_of_both_classes():
+    X, y = with_gaps(1500, np.random.default_rng(0))
+    X_new, y_new = with_gaps(20_000, np.random.default_rng(1))
+    model = HyperNNClassifier(5, random_state=0).fit(X, y)
+    tree = DecisionTreeClassifier(max_leaf_nodes=10, random_state=0).fit(X, y)
+    assert set(model.boxes_.labels.tolist()) == {False, True}
+    assert len(model.boxes_) <= 5
+    assert f1_score(y_new, model.predict(X_new)) > f1_score(y_new, tree.predict(X_new)) - 0.01
+    asked = HyperNNClassifier(5, random_state=0, positive_label=True).fit(X, y)
+    assert set(asked.boxes_.labels.tolist()) == {True}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_learned_list_keeps_its_order(seed, monkeypatch):
+    """Boxes of both classes overlap; sorted by precision they would give other answers."""
+    kept = []
+    assemble = fit._assemble
+    monkeypatch.setattr(fit, "_assemble", lambda *given: kept.append(given) or assemble(*given))
+    monkeypatch.setattr(finish, "EVIDENCE", -np.inf)  # a list whatever it is worth
+    monkeypatch.setattr(finish, "_misses_much", lambda *_: True)
+    monkeypatch.setattr(finish, "_leaves", lambda *_, **__: None)
+    X, y = with_gaps(400, np.random.default_rng(seed))
+    model = HyperNNClassifier(12, random_state=0).fit(X, y ^ (np.random.default_rng(9).random(400) < 0.1))
+    ((_, problem, _, (found,)),) = kept
+    assert found.votes is not None
+    np.testing.assert_array_equal(model.predict(problem.X), found.tells(1, problem))
+
+
+def test_a_list_says_what_rows_in_none_of_its_boxes_are(monkeypatch):
+    """F1 may call rows of the class that mostly are not; the majority of what is left does not decide."""
+
+    def two_boxes(view, *_, **__):
+        return finish.Found(view, BinBoxes(np.array([[0], [90]]), np.array([[9], [99]])), np.array([0, 1, 1]))
+
+    monkeypatch.setattr(fit, "finish", two_boxes)
+    X = np.arange(100.0)[:, None]
+    model = HyperNNClassifier(2, random_state=0).fit(X, X[:, 0] > 80)
+    assert model.predict([[3.0], [50.0], [95.0]]).tolist() == [False, True, True]
+
+
+def test_no_list_is_without_boxes(monkeypatch):
+    view = view_of(*with_gaps(200, np.random.default_rng(0)))
+    none = np.zeros((0, 4), np.int64)
+    monkeypatch.setattr(finish, "tree_list", lambda *_: (view, BinBoxes(none, none), np.array([1])))
+    assert finish._list(view, 3, factor=1.0) is None
+
+
+def test_a_list_is_as_short_as_rows_left_out_allow():
+    X, y = with_gaps(1500, np.random.default_rng(0))
+    wrong = np.random.default_rng(1).random(1500) < 0.1
+    model = HyperNNClassifier(20, random_state=0).fit(X, y ^ wrong)
+    assert set(model.boxes_.labels.tolist()) == {False, True}
+    assert len(model.boxes_) <= 6
+
+
+def test_whether_a_value_is_known_can_be_the_rule():
+    draw = np.random.default_rng(0)
+    X = draw.uniform(size=(1000, 3))
+    y = (X[:, 0] > 0.7) | ((X[:, 1] > 0.5) & (X[:, 2] < 0.5))
+    X[X[:, 0] > 0.7, 0] = np.nan  # whatever the values that are left, there is one or there is none
+    model = HyperNNClassifier(4, random_state=0).fit(X, y)
+    assert "x0 is known" in rules.to_text(model.boxes_)
+    rows = np.array([[-1e300, 0, 0], [1e300, 0, 0], [0.3, 0.9, 0.1], [np.nan, 0, 0]])
+    assert model.predict(rows).tolist() == [False, False, True, True]
+
+
+def test_a_list_is_not_asked_whether_there_is_a_category():
+    draw = np.random.default_rng(0)
+    X = draw.integers(0, 3, size=(300, 2)).astype(float)
+    y = draw.random(300) < 0.5
+    X[y, 0] = np.nan
+    view = view_of(X, y)
+    found = finish.Found(*tree_list(view, 3))
+    assert (found.boxes.last[:, 0] == found.view.features.binning.n_bins[0] - 1).any()
+    of_categories = replace(view.problem, of_categories=np.array([True, False]))
+    assert tree_list(of_categories.for_class(view.target, view.limits, view.seed), 3) is None
+
+
+def test_a_list_keeps_the_limits_of_boxes():
+    X, y = with_gaps(600, np.random.default_rng(0))
+    X[y, 0] = np.nan
+    free = Limits.none(4)
+    forbidden = replace(free, may_low=np.arange(4) > 0, may_high=np.arange(4) > 0)
+    assert finish._list(view_of(X, y), 5, factor=1.0) is not None
+    assert finish._list(view_of(X, y, limits=forbidden), 5, factor=1.0) is None
+    assert finish._list(view_of(X, y, replace(QUICK, min_support=500)), 5, factor=1.0) is None
+
+
+def test_a_condition_that_takes_any_value_counts_and_is_a_limit_too():
+    view = view_of(*with_gaps(200, np.random.default_rng(0)))
+    ends = view.features.binning.n_bins - 1
+    known = BinBoxes(np.zeros((1, 4), np.int64), np.array([[ends[0], MISSING, MISSING, MISSING]]))
+    assert view.sharp().task.prices(known).tolist() == [1.3]
+    assert finish._within_limits(view, known)
+    barred = replace(view, limits=replace(view.limits, may_low=np.arange(4) > 0))
+    assert not finish._within_limits(barred, known)
+
+
+def test_databases_answer_as_a_list_of_both_classes():
+    import duckdb
+
+    X, y = with_gaps(800, np.random.default_rng(0))
+    model = HyperNNClassifier(5, random_state=0).fit(X, np.where(y, "yes", "no"))
+    assert set(model.boxes_.labels.tolist()) == {"yes", "no"}
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (x0 DOUBLE, x1 DOUBLE, x2 DOUBLE, x3 DOUBLE)")
+        cells = [[None if np.isnan(cell) else cell for cell in row] for row in X.tolist()]
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", cells)
+        assert sql.verify(model.boxes_, connection, "t").mismatches == 0

@@ -248,7 +248,7 @@ def test_learned_boxes_hold_the_training_rows_that_their_bins_hold(monkeypatch):
     table, classes = frame()
     boxes = fit_hypernn(table, classes, np.array([0, 1]), np.ones(300), {0: 4, 1: 4}, settings=QUICK).boxes
     ((_, problem, _, found),) = kept
-    for view, binned in found:
+    for view, binned, _ in found:
         expected = view.holdout_task(problem).inside(binned)
         mine = boxes.contains(problem.X)[:, boxes.labels == view.target].T
         assert sorted(map(bytes, mine)) == sorted(map(bytes, expected))
@@ -288,3 +288,12 @@ def test_the_history_has_no_empty_points(n_steps, points):
     assert {len(values) for values in history.values()} == {points}
     assert (history["temperature"] > 0).all()
     assert history["step"][-1] == n_steps
+
+
+def test_coordinates_by_rank_that_were_given_back_come_again():
+    table, classes = frame()
+    features = Problem.from_table(table, classes, np.ones(300), QUICK, 0).features
+    before = features.rank_space.Z.copy()
+    features.forget_ranks()
+    assert "rank_space" not in features.__dict__
+    np.testing.assert_array_equal(features.rank_space.Z, before)

@@ -39,7 +39,8 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
     Soft boxes are trained by gradient from several starts, then become crisp, are moved to exact optima
     of a penalised F1, pooled, and thinned out. The model is the boxes: ``predict`` is
     ``boxes_.predict``. With two classes the boxes describe one of them; with more, every class
-    has its own boxes and their order settles conflicts.
+    has its own boxes and their order settles conflicts. Where values are missing for a reason, the boxes of
+    two classes may be an ordered list of both.
 
     Parameters
     ----------
@@ -61,9 +62,9 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
         Rows in no box get one default class, the class of the nearest box, or no answer (None).
         ``"auto"`` is ``"default"`` for two classes and ``"nearest"`` for more.
     positive_label : label, optional
-        The class that the boxes describe in a two-class task. By default the second one, or the first
-        where boxes of it tell the second clearly better on rows left out. With more than two classes of
-        text labels, the others are merged into ``"not <label>"``.
+        The class that the boxes describe in a two-class task. By default the second one; the first, or both
+        where values are missing, if that tells the second clearly better on rows left out. With more than
+        two classes of text labels, the others are merged into ``"not <label>"``.
     class_weight : dict or "balanced", optional
         Weights of classes.
     max_conditions : int, optional
@@ -221,7 +222,8 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
             )  # fmt: skip
         self.history_, self.n_iter_ = fit.history, settings.n_steps if gradient is None else gradient.n_epochs
         boxes = fit.boxes if kept is None else Boxes.concat([kept, fit.boxes])
-        boxes = self._with_uncovered(boxes, table, classes, weight)
+        if not fit.settled:
+            boxes = self._with_uncovered(boxes, table, classes, weight)
         self._keep_network(boxes, table, weight, gradient)
         return boxes
 

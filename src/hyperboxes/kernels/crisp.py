@@ -100,8 +100,8 @@ def _value(true, false, total, price):  # type: ignore[no-untyped-def]
 
 
 def count_conditions(first: Ints, last: Ints, n_bins: Ints, categorical: Bools) -> Ints:
-    """Count the conditions of each box."""
-    closed = (first > 0).astype(np.int64) + (last < n_bins - 1)
+    """Count the conditions of each box; one that asks for a value of any size is one too."""
+    closed = np.maximum((first > 0).astype(np.int64) + (last < n_bins - 1), 1)
     asked = np.where((first == 0) & (last == MISSING), 0, np.where(categorical, 1, closed))
     return np.asarray(asked.sum(axis=1), dtype=np.int64)
 

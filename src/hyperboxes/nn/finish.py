@@ -1,46 +1,35 @@
-"""From trained starts to the boxes of a class: crisp search, judged on rows left out.
+"""From trained starts to the boxes of a class: crisp search, or what holds better on rows left out.
 
-How dear a condition should be, whether blurred copies help, and whether the boxes of the gradient are better
-left as they are differs from table to table by more than any constant can cover: a price that finds three
-boxes under wrong labels throws half of a clean chessboard away.
+That may be boxes of the other class, a tree, boxes that learn from teachers, or those of the gradient.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..crisp import BinBoxes, CrispTask, drop_idle, f1_of, improve, merge, polish
-from ..kernels._threads import n_threads, run
+from ..crisp import BinBoxes, CrispTask, f1_of
 from ..kernels.crisp import count_conditions
 from ..kernels.faces import open_idle_faces
-from .leaves import shown_rows, tree_cells, tree_leaves
+from .leaves import first_holder, tree_leaves, tree_list
 from .problem import ClassProblem, Problem
 from .starts import OUT_OF_REACH, Trained, train_starts
+from .ways import EVIDENCE, ONE_FOLD_ROWS, PRICES, Verdict, Way, choose_way, few_among_many, lead, search
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Factors of the prices that are tried, each from the boxes found at the one before.
-PRICES = (1.0, 3.0, 10.0)
-#: Folds that judge; one is enough for a table of so many rows, unless a class has fewer than the last number.
-FOLDS = 3
-ONE_FOLD_ROWS = 5_000
-FEW_ROWS = 400
-#: Standard errors by which another way must be ahead of the usual one on rows left out.
-EVIDENCE = 1.5
-#: The same for few rows of a class among many: no teachers are asked that would keep boxes from fitting them
-#: too closely, and they never prove much.
-RARE_EVIDENCE = 0.5
 #: Rows that blurred copies must put wrong before boxes that put none wrong are taken instead.
 FAULTS = 2
 #: F1 by which teachers must be ahead for boxes to miss much.
 MUCH = 0.2
+#: Rows of the smaller class below which teachers are believed unless they are behind by a standard error: so
+#: few rows left out prove little, and boxes fit them too closely.
+FEW_JUDGES = 30
 #: A row counts at most so many times for boxes of the other class.
 MOST_TIMES = 10.0
 #: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide,
@@ -52,32 +41,23 @@ SOFT_FOLDS = 4
 SOFT_TEMPERATURE = 0.1
 
 
-class Way(NamedTuple):
-    """A way of searching: on rows with blurred copies or as they are, and the number of the price.
+class Found(NamedTuple):
+    """Boxes in the bins of a problem, of its class.
 
-    ``answered`` ones are searched beside rows between neighbours that teachers have answered.
+    With ``votes`` they are a list of both classes, in which the first box that holds a row decides: the
+    class of each box and, last, that of rows in none.
     """
 
-    blur: bool
-    price: int
-    answered: bool = False
+    view: ClassProblem
+    boxes: BinBoxes
+    votes: Ints | None = None
 
-
-class Verdict(NamedTuple):
-    """The way that holds best on rows left out, which rows these were, and which of them it puts in a box.
-
-    ``answers`` is None where no rows could be left out. ``found`` is what that way finds on all rows, where
-    it was searched for meanwhile, ``tree`` which of the rows left out a tree puts into the class.
-    ``sharp_gain`` is how far the rows as they are were ahead of the usual way, if at all.
-    """
-
-    way: Way
-    fold_of: Ints
-    judged: int
-    answers: Bools | None
-    found: tuple[ClassProblem, BinBoxes] | None = None
-    tree: Bools | None = None
-    sharp_gain: float = 0.0
+    def tells(self, target: int, rows: Problem) -> Bools:
+        """Tell which of some rows are said to be of a class, which is one of two."""
+        inside = self.view.holdout_task(rows).inside(self.boxes)
+        if self.votes is None:
+            return np.asarray(inside.any(axis=0) == (self.view.target == target))
+        return np.asarray(self.votes[first_holder(inside)] == target)
 
 
 class Turned(NamedTuple):
@@ -89,150 +69,44 @@ class Turned(NamedTuple):
 
 def finish(
     view: ClassProblem, trained: Trained, max_boxes: int, *, may_stay_soft: bool, may_turn: bool = False
-) -> tuple[ClassProblem, BinBoxes]:
+) -> Found:
     """Turn trained starts into the boxes of a class; give the problem too, in whose bins they are.
 
     ``may_stay_soft`` says whether the boxes of the first start may be kept without crisp search, ``may_turn``
-    whether the boxes may describe the other one of two classes where that holds better.
+    whether the boxes may describe the other one of two classes, or both, where that holds better.
     """
     if not view.problem.settings.polish:
-        return view, trained.starts[0]
+        return Found(view, trained.starts[0])
     verdict = choose_way(view, trained, max_boxes)
     way = verdict.way
     if _misses_much(view, verdict):
         turned = _turned_if_better(view, max_boxes, verdict) if may_turn else None
-        if (leaves := _leaves_if_better(view, max_boxes, verdict, turned, may_turn=may_turn)) is not None:
-            return leaves
+        if (tree := _tree_if_better(view, max_boxes, verdict, turned, may_turn=may_turn)) is not None:
+            return tree
         if turned is not None:
             other = _finish_turned(view.turned(turned.times), view, max_boxes, may_stay_soft=may_stay_soft)
             if _tells_better(view, other, verdict.found or search(view, trained, max_boxes, way)):
-                return other
+                return Found(*other)
     if (faultless := _faultless(view, trained, max_boxes, verdict)) is not None:
-        return faultless
-    if _teachers_are_ahead(view, verdict):
+        return Found(*faultless)
+    if _believes_teachers(view, verdict):
         way = way._replace(answered=True)
         found, boxes = search(view, trained, max_boxes, way)
     else:
         found, boxes = verdict.found or search(view, trained, max_boxes, way)
-    if not (may_stay_soft and len(view.positive) >= SOFT_ROWS) or _few_among_many(view):
-        return found, boxes
+    if not (may_stay_soft and len(view.positive) >= SOFT_ROWS) or few_among_many(view):
+        return Found(found, boxes)
     if view.sharp().task.score(trained.starts[0])[1] <= found.sharp().task.score(boxes)[1]:
-        return found, boxes
+        return Found(found, boxes)
     soft = thin_faces(view, trained.starts[0])
     if _within_limits(view, soft) and _soft_holds_better(view, max_boxes, way):
-        return view, soft.take(view.sharp().task.support(soft) >= view.problem.min_support)
-    return found, boxes
+        return Found(view, soft.take(view.sharp().task.support(soft) >= view.problem.min_support))
+    return Found(found, boxes)
 
 
 def asks_teachers(view: ClassProblem) -> bool:
     """Tell whether a table is so small that teachers are asked: all its rows are left out in turn."""
     return len(view.positive) < ONE_FOLD_ROWS and view.problem.blur[1] > 0
-
-
-def search(view: ClassProblem, trained: Trained, max_boxes: int, way: Way) -> tuple[ClassProblem, BinBoxes]:
-    """Search in one way, on all rows."""
-    *_, boxes = price_path(_task(view, way), trained, max_boxes, way.price)
-    if way.blur or way.answered:
-        # Copies count towards the support that search asks for; what is promised is rows.
-        return view, boxes.take(view.sharp().task.support(boxes) >= view.problem.min_support)
-    return sharpen(view, boxes, PRICES[way.price])
-
-
-def price_path(
-    task: CrispTask, trained: Trained, max_boxes: int, last: int = len(PRICES) - 1
-) -> Iterator[BinBoxes]:
-    """Give the boxes at each price up to the last, each found from those before."""
-    boxes = improve(task, trained.starts, max_boxes, trained.leaves)
-    yield boxes
-    for factor in PRICES[1 : last + 1]:
-        dearer = task.priced(factor)
-        boxes = drop_idle(dearer, polish(dearer, boxes))
-        yield boxes
-
-
-def sharpen(view: ClassProblem, boxes: BinBoxes, factor: float) -> tuple[ClassProblem, BinBoxes]:
-    """Polish once more, on the rows as they are, with fine bins beside the bounds."""
-    sharp, start = view.sharpened(merge(view.sharp().task.priced(factor), boxes))
-    task = sharp.task.priced(factor)
-    return sharp, merge(task, drop_idle(task, polish(task, start)))
-
-
-def choose_way(view: ClassProblem, trained: Trained, max_boxes: int) -> Verdict:
-    """Choose how to search by what holds on rows left out; the usual way unless another is clearly ahead.
-
-    The usual way is taken so often that, with a core to spare, all rows are searched at the same time.
-    """
-    copies = view.problem.blur[1] > 0
-    usual = Way(copies, 0)
-    rare = _few_among_many(view)
-    n_folds, judged = (FOLDS + 1, 1) if len(view.positive) >= ONE_FOLD_ROWS and not rare else (FOLDS, FOLDS)
-    fold_of = view.problem.fold_numbers(n_folds)
-    folds = [fold_of == fold for fold in range(judged)]
-    for left_out in folds:
-        if not (view.positive & ~left_out).any() or view.positive[~left_out].all():
-            return Verdict(usual, fold_of, 0, None)
-    seen = fold_of < judged
-    rows = view.sharp().task.part(seen)
-    if copies:
-        view.task  # noqa: B018 (what all folds take from is made before they part)
-    jobs: list[Callable[[], Any]] = [
-        partial(_answers, view, trained, max_boxes, left_out) for left_out in folds
-    ]
-    jobs.append(partial(_tree_answers, view, max_boxes, folds))
-    meanwhile = n_threads() > 1
-    if meanwhile:
-        jobs.append(partial(search, view, trained, max_boxes, usual))
-    found = run(lambda job: job(), jobs)
-    answers: dict[Way, Bools] = {}
-    for left_out, part in zip(folds, found, strict=False):
-        for way, answer in part.items():
-            answers.setdefault(way, np.zeros(len(left_out), bool))[left_out] = answer
-    answers = {way: answer[seen] for way, answer in answers.items()}
-    ahead = {way: lead(rows, answer, answers[usual]) for way, answer in answers.items()}
-    burden = RARE_EVIDENCE if rare else EVIDENCE
-    margins = {way: gain - burden * error for way, (gain, error) in ahead.items()}
-    # Beside answers of F1 0 a false positive costs nothing: of ways equally far ahead the higher F1 counts.
-    best = max(margins, key=lambda way: (margins[way], f1_of(rows, answers[way]), way == usual))
-    chosen = best if margins[best] > 0 else usual
-    return Verdict(
-        chosen, fold_of, judged, answers[chosen],
-        found=found[-1] if meanwhile and chosen == usual else None,
-        tree=found[judged],
-        sharp_gain=ahead[Way(False, 0)][0],
-    )  # fmt: skip
-
-
-def _few_among_many(view: ClassProblem) -> bool:
-    """Tell whether a class of a large table has few rows."""
-    n_positive, n = int(view.positive.sum()), len(view.positive)
-    return n >= ONE_FOLD_ROWS and min(n_positive, n - n_positive) < FEW_ROWS
-
-
-def _answers(view: ClassProblem, trained: Trained, max_boxes: int, left_out: Bools) -> dict[Way, Bools]:
-    """Search in every way without some rows; tell which of these are then in a box."""
-    rows, part = view.problem.fold(left_out), view.without(left_out)
-    unseen = view.sharp().task.part(left_out)
-    answers = {}
-    if view.problem.blur[1]:
-        path = list(price_path(view.task.part(~left_out), trained, max_boxes))
-        answers = {Way(True, price): unseen.union(boxes) for price, boxes in enumerate(path)}
-        trained = trained._replace(starts=[*trained.starts, path[0]])
-    for price, boxes in enumerate(price_path(part.task, trained, max_boxes)):
-        # Fine bins make the difference between sharp and blurred; without copies prices alone are compared.
-        found, sharp = sharpen(part, boxes, PRICES[price]) if view.problem.blur[1] else (part, boxes)
-        answers[Way(False, price)] = found.holdout_task(rows).union(sharp)
-    return answers
-
-
-def lead(rows: CrispTask, one: Bools, other: Bools) -> tuple[float, float]:
-    """Give by how much one set of answers is ahead of another, and the standard error of that.
-
-    Rows count as F1 weighs them: a positive 2 - F, a negative F, F the F1 of the other answers.
-    """
-    f1 = f1_of(rows, other)
-    worth = rows.weight * np.where(rows.positive, 2 - f1, f1)
-    change = worth * ((one == rows.positive) * 1.0 - (other == rows.positive) * 1.0)
-    return float(change.sum()), math.sqrt(float((change**2).sum()))
 
 
 def thin_faces(view: ClassProblem, boxes: BinBoxes) -> BinBoxes:
@@ -257,23 +131,6 @@ def _soft_holds_better(view: ClassProblem, max_boxes: int, way: Way) -> bool:
     found, boxes = search(part, trained, max_boxes, way)
     task = found.holdout_task(rows)
     return lead(task, soft, task.union(boxes))[0] > 0
-
-
-def _tree_answers(view: ClassProblem, max_boxes: int, folds: list[Bools]) -> Bools:
-    """Tell which rows trees of about as many cuts put into the class, each row by one that never saw it."""
-    from sklearn.tree import DecisionTreeClassifier
-
-    cells = tree_cells(view.features.X)
-    answers = np.zeros(len(cells), bool)
-    for left_out in folds:
-        if not left_out.any():  # fewer rows than folds
-            continue
-        rest = np.flatnonzero(~left_out)
-        shown, weight = shown_rows(view.positive[rest], view.problem.weight[rest])
-        tree = DecisionTreeClassifier(max_leaf_nodes=2 * max(max_boxes, 1), random_state=0)
-        tree.fit(cells[rest[shown]], view.positive[rest[shown]], sample_weight=weight)
-        answers[left_out] = tree.predict(cells[left_out])
-    return answers
 
 
 def _misses_much(view: ClassProblem, verdict: Verdict) -> bool:
@@ -312,25 +169,36 @@ def _turned_if_better(view: ClassProblem, max_boxes: int, verdict: Verdict) -> T
     return Turned(times_for_other(seen, best), best) if gain > EVIDENCE * error else None
 
 
-def _leaves_if_better(
+def _tree_if_better(
     view: ClassProblem, max_boxes: int, verdict: Verdict, turned: Turned | None, *, may_turn: bool
-) -> tuple[ClassProblem, BinBoxes] | None:
-    """Give the leaves of a tree as boxes if they are clearly better on the rows left out than all else."""
+) -> Found | None:
+    """Give a tree as boxes if they are clearly better on the rows left out than all else.
+
+    They are its leaves of one class or, where values are missing, a list of both.
+    """
+    forms: list[Callable[[ClassProblem], Found | None]] = [
+        partial(_leaves, max_boxes=max_boxes, may_turn=may_turn)
+    ]
+    if may_turn and np.isnan(view.problem.X).any():
+        forms += [partial(_list, max_boxes=max_boxes, factor=factor) for factor in PRICES]
     judged = verdict.fold_of < verdict.judged
-    answers = np.zeros(len(judged), bool)
-    for left_out, part, rows in _folds(view, verdict):
-        leaves = _leaves(part, max_boxes, may_turn=may_turn)
-        if leaves is None:
-            return None
-        found, boxes = leaves
-        answers[left_out] = found.holdout_task(rows).union(boxes) == (found.target == view.target)
+    folds = list(_folds(view, verdict))
     others = verdict.answers if turned is None else turned.answers
     assert others is not None  # noqa: S101 - they miss much
-    gain, error = lead(view.sharp().task.part(judged), answers[judged], others)
-    return _leaves(view, max_boxes, may_turn=may_turn) if gain > EVIDENCE * error else None
+    best: tuple[float, Callable[[ClassProblem], Found | None] | None] = (0.0, None)
+    for form in forms:
+        answers = np.zeros(len(judged), bool)
+        for left_out, part, rows in folds:
+            if (found := form(part)) is None:
+                break
+            answers[left_out] = found.tells(view.target, rows)
+        else:
+            gain, error = lead(view.sharp().task.part(judged), answers[judged], others)
+            best = max(best, (gain - EVIDENCE * error, form), key=lambda one: one[0])
+    return best[1] and best[1](view)
 
 
-def _leaves(view: ClassProblem, max_boxes: int, *, may_turn: bool) -> tuple[ClassProblem, BinBoxes] | None:
+def _leaves(view: ClassProblem, max_boxes: int, *, may_turn: bool) -> Found | None:
     """Give the leaves of a tree as boxes, those of the other class if these are too many.
 
     None if the class weighs less than a box costs: to tell it would never pay.
@@ -340,7 +208,18 @@ def _leaves(view: ClassProblem, max_boxes: int, *, may_turn: bool) -> tuple[Clas
     leaves = tree_leaves(view, max_boxes)
     if leaves is None and may_turn:
         leaves = tree_leaves(view.turned(), max_boxes)
-    return leaves if leaves is not None and _within_limits(*leaves) else None
+    return Found(*leaves) if leaves is not None and _within_limits(*leaves) else None
+
+
+def _list(view: ClassProblem, max_boxes: int, *, factor: float) -> Found | None:
+    """Give a tree as a list of boxes of both classes, each of which decides enough rows."""
+    found = tree_list(view, max_boxes, factor)
+    if found is None or not len(found[1].first) or not _within_limits(*found[:2]):
+        return None
+    own, boxes, _ = found
+    decided = first_holder(own.task.inside(boxes))
+    weight = np.bincount(decided + 1, own.task.weight, len(boxes.first) + 1)[1:]
+    return Found(*found) if (weight >= view.problem.min_support).all() else None
 
 
 def _folds(view: ClassProblem, verdict: Verdict) -> Iterator[tuple[Bools, ClassProblem, Problem]]:
@@ -377,7 +256,7 @@ def _finish_turned(
     turned: ClassProblem, view: ClassProblem, max_boxes: int, *, may_stay_soft: bool
 ) -> tuple[ClassProblem, BinBoxes]:
     """Learn boxes of the other class; what is promised of them is rows of ``view``, each counted once."""
-    found, boxes = finish(turned, train_starts(turned, max_boxes), max_boxes, may_stay_soft=may_stay_soft)
+    found, boxes, _ = finish(turned, train_starts(turned, max_boxes), max_boxes, may_stay_soft=may_stay_soft)
     support = found.sharp().task.inside(boxes) @ view.problem.weight
     return found, boxes.take(support >= view.problem.min_support)
 
@@ -416,12 +295,15 @@ def _n_conditions(view: ClassProblem, boxes: BinBoxes) -> int:
     return int(count_conditions(*boxes, view.features.binning.n_bins, view.problem.categorical).sum())
 
 
-def _teachers_are_ahead(view: ClassProblem, verdict: Verdict) -> bool:
-    """Tell whether teachers do better on the rows left out, so that boxes can learn from them."""
+def _believes_teachers(view: ClassProblem, verdict: Verdict) -> bool:
+    """Tell whether boxes can learn from teachers: these do better on the rows left out, or few could tell."""
     said = _teachers_answers(view, verdict)
     if said is None or verdict.answers is None:
         return False
-    return lead(view.sharp().task, said, verdict.answers)[0] > 0
+    gain, error = lead(view.sharp().task, said, verdict.answers)
+    n_positive = int(view.positive.sum())
+    few = min(n_positive, len(view.positive) - n_positive) < FEW_JUDGES
+    return gain > (-error if few else 0.0)
 
 
 def _teachers_answers(view: ClassProblem, verdict: Verdict) -> Bools | None:
@@ -434,15 +316,11 @@ def _teachers_answers(view: ClassProblem, verdict: Verdict) -> Bools | None:
 
 def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:
     conditions = count_conditions(*boxes, view.features.binning.n_bins, view.problem.categorical)
-    low, high = boxes.first > 0, boxes.last < view.features.binning.n_bins - 1
+    ends = view.features.binning.n_bins - 1
+    # A value of any size is asked for by a bound below them all.
+    low, high = (boxes.first > 0) | (boxes.last == ends), boxes.last < ends
     return bool(
         (conditions <= view.limits.max_conditions).all()
         and (low | high)[:, view.limits.required].all()
         and not (low & ~view.limits.may_low | high & ~view.limits.may_high).any()
     )
-
-
-def _task(view: ClassProblem, way: Way) -> CrispTask:
-    if way.answered:
-        return view.answers.beside(view.task, view.problem.weight)
-    return view.task if way.blur else view.sharp().task

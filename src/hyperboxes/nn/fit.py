@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,14 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..boxes import Boxes
-from ..crisp import BinBoxes, Limits, order_boxes
+from ..conditions import LEAST_NUMBER
+from ..crisp import Limits, order_boxes
 from ..kernels._threads import run
 from ..kernels.crisp import MISSING
 from ..tables import Table
-from .finish import Way, asks_teachers, choose_way, finish, search
+from .finish import Found, asks_teachers, finish
 from .problem import ClassProblem, Problem
 from .settings import Settings
-from .starts import Descent, History, Trained, compiled_descent, derived_seed, make_starts, train_starts
+from .starts import (
+    Descent,
+    History,
+    Start,
+    Trained,
+    compiled_descent,
+    derived_seed,
+    make_starts,
+    train_starts,
+)
+from .ways import Way, choose_way, search
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,10 +43,14 @@ AUTO_GAIN = 0.003
 
 
 class Fit(NamedTuple):
-    """What learning gives back: the boxes and how training went."""
+    """What learning gives back: the boxes and how training went.
+
+    ``settled`` says that the default of the boxes is learned too; else it says nothing.
+    """
 
     boxes: Boxes
     history: History
+    settled: bool
 
 
 def fit_hypernn(
@@ -95,21 +111,31 @@ def fit_hypernn(
         make_starts(view, size, _of_class(given, labels[view.target]), _of_class(warm, labels[view.target]))
         for view, size in zip(views, sizes, strict=True)
     ]
-    trainable = [start for group in starts for start in group]
-    if gradient is None and settings.polish:
-        # What crisp search needs of the rows is made meanwhile; torch keeps the thread it was called in.
-        jobs: list[Callable[[], Any]] = [partial(descent, trainable), partial(_prepare, views)]
-        bounds, history = run(lambda job: job(), jobs)[0]
-    else:
-        bounds, history = descent(trainable)
-    left = iter(bounds)
-    trained = [Trained.read(group, [next(left) for _ in group]) for group in starts]
+    trained, history = _train(views, starts, descent, meanwhile=gradient is None and settings.polish)
+    del starts
+    for view in views:
+        view.features.forget_ranks()
     may_turn = may_turn and len(targets) == 1 and len(present) == 2
     found = run(
         lambda job: finish(*job, may_stay_soft=gradient is None, may_turn=may_turn),
         list(zip(views, trained, sizes, strict=True)), "crisp search" if progress else None,
     )  # fmt: skip
-    return Fit(_assemble(table, problem, labels, found), history)
+    settled = any(one.votes is not None for one in found)
+    return Fit(_assemble(table, problem, labels, found), history, settled)
+
+
+def _train(
+    views: Sequence[ClassProblem], starts: Sequence[list[Start]], descent: Descent, *, meanwhile: bool
+) -> tuple[list[Trained], History]:
+    """Train the starts of all classes; ``meanwhile`` what crisp search needs of the rows may be made."""
+    trainable = [start for group in starts for start in group]
+    if meanwhile:  # torch keeps the thread it was called in
+        jobs: list[Callable[[], Any]] = [partial(descent, trainable), partial(_prepare, views)]
+        bounds, history = run(lambda job: job(), jobs)[0]
+    else:
+        bounds, history = descent(trainable)
+    left = iter(bounds)
+    return [Trained.read(group, [next(left) for _ in group]) for group in starts], history
 
 
 def _prepare(views: Sequence[ClassProblem]) -> None:
@@ -165,19 +191,17 @@ def _validated(view: ClassProblem, rows: Problem, size: int, way: Way) -> float:
     return learned.holdout_task(rows).score(boxes)[1]
 
 
-def _assemble(
-    table: Table, problem: Problem, labels: NDArray[Any], found: Sequence[tuple[ClassProblem, BinBoxes]]
-) -> Boxes:
-    """Put the boxes of all classes into table units and one order."""
+def _assemble(table: Table, problem: Problem, labels: NDArray[Any], found: Sequence[Found]) -> Boxes:
+    """Put the boxes of all classes into table units and one order, which a list has already."""
     names = table.feature_names
-    n_boxes = sum(len(boxes.first) for _, boxes in found)
+    n_boxes = sum(len(one.boxes.first) for one in found)
     lower, upper = np.full((n_boxes, len(names)), -np.inf), np.full((n_boxes, len(names)), np.inf)
     allowed = {name: np.ones((n_boxes, len(values)), bool) for name, values in table.categories.items()}
-    votes = np.array([view.target for view, boxes in found for _ in boxes.first], dtype=np.int64)
-    box = 0
-    for view, binned in found:
+    votes: list[int] = []
+    default = 0
+    for view, binned, classes in found:
         binning = view.features.binning
-        for first, last in zip(binned.first, binned.last, strict=True):
+        for box, (first, last) in enumerate(zip(*binned, strict=True), len(votes)):
             for j in np.flatnonzero((first > 0) | (last != MISSING)).tolist():
                 low, high = binning.lower_bound(j, first[j]), binning.upper_bound(j, last[j])
                 if names[j] in allowed:
@@ -187,11 +211,18 @@ def _assemble(
                     place[: len(order)] = order
                     allowed[names[j]][box] = (place >= low) & (place <= high)
                 else:
-                    lower[box, j], upper[box, j] = low, high
-            box += 1
+                    known = math.isinf(low) and math.isinf(high)  # any value will do, but there must be one
+                    lower[box, j], upper[box, j] = LEAST_NUMBER if known else low, high
+        if classes is None:
+            votes += [view.target] * len(binned.first)
+        else:
+            *of_boxes, default = classes.tolist()
+            votes += of_boxes
     boxes = Boxes(
-        lower, upper, labels[votes], names, labels[0].item(), classes=labels,
+        lower, upper, labels[votes], names, labels[default].item(), classes=labels,
         categories=table.categories, allowed=allowed,
     )  # fmt: skip
+    if any(one.votes is not None for one in found):
+        return boxes
     inside = np.ascontiguousarray(boxes.contains(problem.X).T)
-    return boxes.select(order_boxes(inside, votes, problem.classes, problem.weight))
+    return boxes.select(order_boxes(inside, np.array(votes, dtype=np.int64), problem.classes, problem.weight))

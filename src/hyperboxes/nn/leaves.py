@@ -1,21 +1,28 @@
 """Boxes that are the leaves of a decision tree: what crisp search must not fall behind.
 
 A tree of 2M leaves has at most M of the one class or of the other, so that M boxes can always say the same.
+But for missing values: a tree sends them left or right, and no box asks for them. In a list of boxes of both
+classes they are what is left over where a box before asked for a value.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..binning import MAX_BINS, Binning
+from ..conditions import LEAST_NUMBER
 from ..crisp import BinBoxes, CrispTask, f1_of
 from ..kernels.crisp import MISSING
-from ..trees import leaf_bounds
+from ..trees import last_left, leaf_bounds, read
 from .initialise import MAX_TREE_ROWS
 from .problem import ClassProblem
+
+if TYPE_CHECKING:
+    from sklearn.tree import DecisionTreeClassifier
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -23,6 +30,8 @@ Floats32 = NDArray[np.float32]
 Ints = NDArray[np.int64]
 #: Trees are not told cells apart that are larger.
 LARGEST_CELL = 1e30
+#: Times that a list is gone through for boxes and sides to do without.
+MAX_PASSES = 5
 
 
 def shown_rows(positive: Bools, weight: Floats) -> tuple[Ints, Floats]:
@@ -46,26 +55,97 @@ def tree_leaves(view: ClassProblem, max_boxes: int) -> tuple[ClassProblem, BinBo
 
     They are in bins of their own, with cuts where the tree has them. None if they or their cuts are too many.
     """
+    tree, own = _grow(view, 2 * max(max_boxes, 1))
+    leaves = []
+    for node, lower, upper in leaf_bounds(tree.tree_):
+        first, last = _bins(own.features.binning, last_left(lower), last_left(upper))
+        # Crossed are the bins of a leaf for missing values alone: no box holds these.
+        if tree.tree_.value[node][0].argmax() == 1 and (first <= last).all():
+            leaves.append((first, last))
+    if not 0 < len(leaves) <= max_boxes or own.features.binning.n_bins.max() > MAX_BINS:
+        return None
+    first, last = (np.array(side) for side in zip(*leaves, strict=True))
+    boxes = open_idle_sides(own.task, BinBoxes(*own.features.binning.normalise(first, last)))
+    return own, boxes.take(own.task.support(boxes) >= view.problem.min_support)
+
+
+def tree_list(
+    view: ClassProblem, max_boxes: int, factor: float = 1.0
+) -> tuple[ClassProblem, BinBoxes, Ints] | None:
+    """Grow a tree with a leaf more than boxes are allowed; give it as a list of boxes of both classes.
+
+    The third part are the classes of the boxes and, last, of the rows in none of them; the first box that
+    holds a row decides. What does not pay, at prices of so many times, is left out. None if cuts are too
+    many, or if a box would have to ask whether there is a category at all, which none can.
+    """
+    tree, own = _grow(view, max(max_boxes, 1) + 1)
+    leaves, n_bins = read(tree), own.features.binning.n_bins
+    known = (leaves.lower == LEAST_NUMBER) & np.isposinf(leaves.upper)
+    if n_bins.max() > MAX_BINS or known[:, view.problem.of_categories].any():
+        return None
+    first, last = own.features.binning.to_bins(leaves.lower, leaves.upper)
+    boxes = BinBoxes(first, np.where(known, n_bins - 1, last))
+    boxes, says = thin_list(own.task.priced(factor), boxes, leaves.labels, ~view.problem.of_categories)
+    other = int(view.problem.classes[~view.positive][0])
+    return own, boxes, np.where(says, view.target, other)
+
+
+def first_holder(inside: Bools) -> Ints:
+    """Give the first box that holds each row, -1 where none does; ``inside`` has a line for each box."""
+    if not len(inside):
+        return np.full(inside.shape[1], -1)
+    return np.asarray(np.where(inside.any(axis=0), inside.argmax(axis=0), -1))
+
+
+def thin_list(task: CrispTask, boxes: BinBoxes, says: Bools, may_know: Bools) -> tuple[BinBoxes, Bools]:
+    """Drop boxes of a list and open sides unless that lowers F1 less what boxes and conditions cost.
+
+    ``says`` tells which boxes are of the class, and last whether rows in none of them are; ``may_know`` of
+    which features it may be asked no more than that there is a value.
+    """
+    scale = 2 * max(float(task.weight[task.positive].sum()), 1e-300)
+
+    def value(inside: Bools, boxes: BinBoxes, says: Bools) -> float:
+        return f1_of(task, says[first_holder(inside)]) - float(task.prices(boxes).sum()) / scale
+
+    boxes, inside = boxes.copy(), task.inside(boxes)
+    best = value(inside, boxes, says)
+    for _ in range(MAX_PASSES):
+        before = best
+        for k in range(len(inside) - 1, -1, -1):
+            without = np.arange(len(inside)) != k
+            fewer = boxes.take(without), np.append(says[:-1][without], says[-1])
+            if (found := value(inside[without], *fewer)) >= best:
+                (boxes, says), inside, best = fewer, inside[without], found
+                continue
+            for j in np.flatnonzero(boxes.last[k] != MISSING).tolist():
+                for wider in _wider(
+                    boxes.first[k, j], boxes.last[k, j], task.n_bins[j], task.categorical[j], may_know[j]
+                ):
+                    trial, held = boxes.copy(), inside.copy()
+                    trial.first[k, j], trial.last[k, j] = wider
+                    held[k] = task.inside(trial.take(np.array([k])))[0]
+                    if (found := value(held, trial, says)) >= best:
+                        boxes, inside, best = trial, held, found
+                        break
+        if best <= before:
+            break
+    return boxes, says
+
+
+def _grow(view: ClassProblem, max_leaves: int) -> tuple[DecisionTreeClassifier, ClassProblem]:
+    """Grow a tree of the class against the rest; give the problem too in bins cut where the tree cuts."""
     from sklearn.tree import DecisionTreeClassifier
 
     X = view.features.X
     rows, weight = shown_rows(view.positive, view.problem.weight)
-    tree = DecisionTreeClassifier(max_leaf_nodes=2 * max(max_boxes, 1), random_state=0)
+    tree = DecisionTreeClassifier(max_leaf_nodes=max_leaves, random_state=0)
     tree.fit(tree_cells(X[rows]), view.positive[rows], sample_weight=weight)
     nodes = tree.tree_
-    binning = Binning.at_thresholds(X, [nodes.threshold[nodes.feature == j] for j in range(X.shape[1])])
-    leaves = []
-    for node, lower, upper in leaf_bounds(nodes):
-        first, last = _bins(binning, lower, upper)
-        # Crossed are the bins of a leaf for missing values alone: no box holds these.
-        if nodes.value[node][0].argmax() == 1 and (first <= last).all():
-            leaves.append((first, last))
-    if not 0 < len(leaves) <= max_boxes or binning.n_bins.max() > MAX_BINS:
-        return None
-    own = replace(view, binning=binning)
-    first, last = (np.array(side) for side in zip(*leaves, strict=True))
-    boxes = open_idle_sides(own.task, BinBoxes(*binning.normalise(first, last)))
-    return own, boxes.take(own.task.support(boxes) >= view.problem.min_support)
+    # The tree compares float32: a value just above a threshold may go left with it.
+    cuts = last_left(nodes.threshold)
+    binning = Binning.at_thresholds(X, [cuts[nodes.feature == j] for j in range(X.shape[1])])
+    return tree, replace(view, binning=binning)
 
 
 def _bins(binning: Binning, lower: Floats, upper: Floats) -> tuple[Ints, Ints]:
@@ -80,7 +160,9 @@ def _bins(binning: Binning, lower: Floats, upper: Floats) -> tuple[Ints, Ints]:
 
 def tree_cells(X: Floats) -> Floats32:
     """Give cells as trees take them, small enough for their sums to be float32."""
-    return np.clip(X, -LARGEST_CELL, LARGEST_CELL).astype(np.float32)
+    with np.errstate(over="ignore"):
+        cells = X.astype(np.float32)
+    return np.clip(cells, -LARGEST_CELL, LARGEST_CELL, out=cells)
 
 
 def open_idle_sides(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
@@ -102,7 +184,10 @@ def open_idle_sides(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
     return boxes
 
 
-def _wider(first: int, last: int, n_bins: int, categorical: bool) -> list[tuple[int, int]]:
-    """Give the intervals of one feature with both sides open, or one of them."""
+def _wider(
+    first: int, last: int, n_bins: int, categorical: bool, may_know: bool = False
+) -> list[tuple[int, int]]:
+    """Give the intervals of one feature with both sides open, for known values only too, or one of them."""
     one_side = [(0, last), (first, n_bins - 1)] if first > 0 and last < n_bins - 1 and not categorical else []
-    return [(0, MISSING), *one_side]
+    known = [(0, n_bins - 1)] if may_know and (first > 0 or last < n_bins - 1) else []
+    return [(0, MISSING), *known, *one_side]

@@ -130,6 +130,10 @@ class Features:
         Z = look_up(self.codes, np.concatenate([self.ranks, missing], axis=1).astype(np.float32))
         return Space(Z, tuple(self.ranks[j, :n_bins] for j, n_bins in enumerate(self.binning.n_bins)))
 
+    def forget_ranks(self) -> None:
+        """Give back the room of the coordinates by rank, which only starts need; they can come again."""
+        self.__dict__.pop("rank_space", None)
+
     @cached_property
     def codes(self) -> NDArray[np.uint8]:
         """Bins of all cells, feature-major."""
@@ -160,11 +164,15 @@ class Features:
 
 @dataclass(frozen=True)
 class Problem:
-    """Distinct rows with weights, in a canonical order; ``categorical`` marks unordered categories."""
+    """Distinct rows with weights, in a canonical order.
+
+    ``of_categories`` marks columns of categories, ``categorical`` those whose order means nothing.
+    """
 
     X: Floats
     classes: Ints
     weight: Floats
+    of_categories: Bools
     categorical: Bools
     settings: Settings
     seed: int
@@ -185,12 +193,10 @@ class Problem:
         if merged.sum() < n_distinct:
             # Weights count rows; ones that sum to less (say, to 1) would make every price prohibitive.
             merged = merged * (n_distinct / merged.sum())
-        categorical = np.array(
-            [name in table.categories and name not in table.ordered for name in table.feature_names],
-            dtype=bool,
-        )
+        of_categories = np.array([name in table.categories for name in table.feature_names], dtype=bool)
+        ordered = np.array([name in table.ordered for name in table.feature_names], dtype=bool)
         X = np.ascontiguousarray(table.matrix[index])
-        return cls(X, classes[index], merged, categorical, settings, seed)
+        return cls(X, classes[index], merged, of_categories, of_categories & ~ordered, settings, seed)
 
     def fold(self, part: Bools) -> Problem:
         """Give some of the rows as a problem of their own."""
