@@ -157,7 +157,7 @@ def test_few_rows_that_boxes_tell_without_fault_are_told_so(monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_boxes_without_fault_need_rows_left_out_and_no_more_conditions(threads, monkeypatch):
+def test_boxes_without_fault_are_taken_where_rows_refute_the_blur(threads, monkeypatch):
     monkeypatch.setattr(ways, "EVIDENCE", np.inf)
     monkeypatch.setattr(ways, "n_threads", lambda: threads)
     told = []
@@ -170,19 +170,56 @@ def test_boxes_without_fault_need_rows_left_out_and_no_more_conditions(threads, 
         if found is None:
             continue
         sharp, boxes = found
-        np.testing.assert_array_equal(sharp.sharp().task.union(boxes), view.positive)
-        _, blurred = finish.search(view, trained, 3, Way(True, 0))
-        rows = view.sharp().task
-        assert (rows.union(blurred) != rows.positive).sum() >= finish.FAULTS
-        assert finish._n_conditions(sharp, boxes) <= finish._n_conditions(view, blurred)
-        assert verdict.sharp_gain > 0
-        assert finish._faultless(view, trained, 3, verdict._replace(sharp_gain=0.0)) is None
-        assert finish._faultless(view, trained, 3, verdict._replace(way=Way(True, 1))) is None
-    assert 2 <= sum(told) < len(told)
-    for seed in range(4):  # no handful of boxes explains labels that are wrong
+        np.testing.assert_array_equal(sharp.task.union(boxes), view.positive)
+        copies = sharp.copies()
+        wrong = copies.weight * (copies.union(boxes) != copies.positive)
+        hidden = len(boxes.first) + finish._n_conditions(sharp, boxes)
+        for side in (copies.positive, ~copies.positive):
+            assert 2 * wrong[side].sum() >= hidden
+        assert finish._faultless(view, trained, 3, verdict._replace(clean=False)) is None
+        for ahead in (None, (1.0, 9.0)):
+            with monkeypatch.context() as patch:
+                patch.setattr(finish, "_teachers_lead", lambda *_, ahead=ahead: ahead)
+                assert finish._faultless(view, trained, 3, verdict) is None
+    assert 6 <= sum(told) < len(told)
+
+
+def test_the_blur_stands_where_no_row_lies_near_a_bound():
+    draw = np.random.default_rng(0)
+    positive = np.arange(90) % 3 == 0
+    X = draw.normal(size=(90, 3)) + 12.0 * positive[:, None]
+    view = view_of(X, positive)
+    trained = train_starts(view, 2)
+    verdict = choose_way(view, trained, 2)
+    assert verdict.clean
+    assert finish._faultless(view, trained, 2, verdict) is None
+
+
+def test_rows_on_one_side_of_a_bound_alone_refute_nothing(monkeypatch):
+    """A gap among many rows holds a few of another class, which need not end where the others begin."""
+    monkeypatch.setattr(finish, "_teachers_lead", lambda *_: (-1.0, 1.0))
+    x = np.concatenate([np.linspace(0, 0.4, 80), [0.47, 0.5, 0.53], np.linspace(0.6, 1, 80)])
+    positive = (x > 0.4) & (x < 0.6)
+    view = view_of(x[:, None], positive)
+    trained = train_starts(view, 1)
+    verdict = choose_way(view, trained, 1)._replace(clean=True)
+    found, boxes = finish.search(view, trained, 1, Way(False, 0))
+    np.testing.assert_array_equal(found.task.union(boxes), view.positive)
+    copies = found.copies()
+    wrong = copies.weight * (copies.union(boxes) != copies.positive)
+    hidden = 1 + finish._n_conditions(found, boxes)
+    assert hidden == 3
+    assert 2 * wrong[copies.positive].sum() < hidden < 2 * wrong.sum()
+    assert finish._faultless(view, trained, 1, verdict) is None
+
+
+def test_labels_that_are_wrong_refute_no_blur():
+    for seed in range(4):  # no handful of boxes explains them
         view = view_of(*clean_and_few(seed, wrong=12))
         trained = train_starts(view, 3)
-        assert finish._faultless(view, trained, 3, choose_way(view, trained, 3)) is None
+        verdict = choose_way(view, trained, 3)
+        assert not verdict.clean
+        assert finish._faultless(view, trained, 3, verdict._replace(clean=True)) is None
 
 
 def test_thinned_faces_leave_the_decision_and_respect_what_is_open():

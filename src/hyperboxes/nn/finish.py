@@ -23,8 +23,9 @@ from .ways import EVIDENCE, ONE_FOLD_ROWS, PRICES, Verdict, Way, choose_way, few
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Rows that blurred copies must put wrong before boxes that put none wrong are taken instead.
-FAULTS = 2
+#: Rows for each condition and box of boxes without fault that copies put wrong, from which on the blur is
+#: refuted: so many a fit may hide.
+REFUTED = 1.0
 #: F1 by which teachers must be ahead for boxes to miss much.
 MUCH = 0.2
 #: Rows of the smaller class below which teachers are believed unless they are behind by a standard error: so
@@ -273,22 +274,25 @@ def _tells_better(
 def _faultless(
     view: ClassProblem, trained: Trained, max_boxes: int, verdict: Verdict
 ) -> tuple[ClassProblem, BinBoxes] | None:
-    """Give the boxes found on rows as they are if they put none wrong, where blurred ones do and ask as much.
+    """Give the boxes found on rows as they are where these refute the blur; None where they do not.
 
-    Then the class is boxes and its labels are clean. Few rows left out seldom prove that; it is enough that
-    they speak for it.
+    Copies say how uncertain a bound is held to be. If it were, about as much weight of rows would be wrong as
+    of copies, on either side; a fit hides no more than about one row for each condition and box. Teachers
+    that know better than boxes say that the truth is no box.
     """
-    usual = Way(True, 0)
-    if verdict.way != usual or verdict.sharp_gain <= 0:
+    if not verdict.clean:
         return None
-    _, blurred = verdict.found or search(view, trained, max_boxes, usual)
-    rows = view.sharp().task
-    if rows.weight[rows.union(blurred) != rows.positive].sum() < FAULTS:
+    ahead = _teachers_lead(view, verdict)
+    if ahead is None or ahead[0] > 0:
         return None
     found, boxes = search(view, trained, max_boxes, Way(False, 0))
-    task = found.sharp().task
-    faults = (task.union(boxes) != task.positive).any()
-    return None if faults or _n_conditions(found, boxes) > _n_conditions(view, blurred) else (found, boxes)
+    rows, copies = found.task, found.copies()
+    if (rows.union(boxes) != rows.positive).any():
+        return None
+    held = copies.union(boxes)
+    lost, let_in = copies.weight[copies.positive & ~held].sum(), copies.weight[held & ~copies.positive].sum()
+    hidden = _n_conditions(found, boxes) + len(boxes.first)
+    return (found, boxes) if 2 * min(lost, let_in) >= REFUTED * hidden else None
 
 
 def _n_conditions(view: ClassProblem, boxes: BinBoxes) -> int:
@@ -297,13 +301,21 @@ def _n_conditions(view: ClassProblem, boxes: BinBoxes) -> int:
 
 def _believes_teachers(view: ClassProblem, verdict: Verdict) -> bool:
     """Tell whether boxes can learn from teachers: these do better on the rows left out, or few could tell."""
-    said = _teachers_answers(view, verdict)
-    if said is None or verdict.answers is None:
+    ahead = _teachers_lead(view, verdict)
+    if ahead is None:
         return False
-    gain, error = lead(view.sharp().task, said, verdict.answers)
+    gain, error = ahead
     n_positive = int(view.positive.sum())
     few = min(n_positive, len(view.positive) - n_positive) < FEW_JUDGES
     return gain > (-error if few else 0.0)
+
+
+def _teachers_lead(view: ClassProblem, verdict: Verdict) -> tuple[float, float] | None:
+    """Give by how much teachers are ahead on the rows left out, and the standard error of that."""
+    said = _teachers_answers(view, verdict)
+    if said is None or verdict.answers is None:
+        return None
+    return lead(view.sharp().task, said, verdict.answers)
 
 
 def _teachers_answers(view: ClassProblem, verdict: Verdict) -> Bools | None:

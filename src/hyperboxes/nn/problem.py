@@ -311,15 +311,22 @@ class ClassProblem:
         where it holds for neighbours of the data too. Their weights sum to the row's. With a binning of
         its own the problem is sharp: no copies.
         """
-        problem, settings = self.problem, self.problem.settings
+        problem = self.problem
         if self.binning is not None:
-            columns = self.features.codes
+            return self._task_of(self.features.codes)
+        if self.orders:
+            return self.copies()
+        return self._task_of(*problem.blurred)
+
+    def copies(self) -> CrispTask:
+        """Give rows with blurred copies, in the bins of this problem even if it is sharp."""
+        return self._task_of(self.features.blurred_codes(*self.problem.blur, self.problem.seed))
+
+    def _task_of(self, columns: NDArray[np.uint8], rows: NDArray[np.uint8] | None = None) -> CrispTask:
+        """Give the task of binned rows, copy after copy; both are the same, feature-major and row-major."""
+        problem, settings = self.problem, self.problem.settings
+        if rows is None:
             rows = np.ascontiguousarray(columns.T)
-        elif self.orders:
-            columns = self.features.blurred_codes(*problem.blur, problem.seed)
-            rows = np.ascontiguousarray(columns.T)
-        else:
-            columns, rows = problem.blurred
         repeat = columns.shape[1] // len(self.positive)
         return CrispTask(
             columns, rows, np.tile(self.positive, repeat), np.tile(problem.weight, repeat) / repeat,

@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
 
     ``answers`` is None where no rows could be left out. ``found`` is what that way finds on all rows, where
     it was searched for meanwhile, ``tree`` which of the rows left out a tree puts into the class.
-    ``sharp_gain`` is how far the rows as they are were ahead of the usual way, if at all.
+    ``clean`` says that every time boxes were found that put none of the other rows wrong.
     """
 
     way: Way
@@ -60,7 +60,7 @@ class Verdict(NamedTuple):
     answers: Bools | None
     found: tuple[ClassProblem, BinBoxes] | None = None
     tree: Bools | None = None
-    sharp_gain: float = 0.0
+    clean: bool = False
 
 
 def search(view: ClassProblem, trained: Trained, max_boxes: int, way: Way) -> tuple[ClassProblem, BinBoxes]:
@@ -118,7 +118,7 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int) -> Verdict:
         jobs.append(partial(search, view, trained, max_boxes, usual))
     found = run(lambda job: job(), jobs)
     answers: dict[Way, Bools] = {}
-    for left_out, part in zip(folds, found, strict=False):
+    for left_out, (part, _) in zip(folds, found, strict=False):
         for way, answer in part.items():
             answers.setdefault(way, np.zeros(len(left_out), bool))[left_out] = answer
     answers = {way: answer[seen] for way, answer in answers.items()}
@@ -132,7 +132,7 @@ def choose_way(view: ClassProblem, trained: Trained, max_boxes: int) -> Verdict:
         chosen, fold_of, judged, answers[chosen],
         found=found[-1] if meanwhile and chosen == usual else None,
         tree=found[judged],
-        sharp_gain=ahead[Way(False, 0)][0],
+        clean=all(faultless for _, faultless in found[:judged]),
     )  # fmt: skip
 
 
@@ -142,11 +142,17 @@ def few_among_many(view: ClassProblem) -> bool:
     return n >= ONE_FOLD_ROWS and min(n_positive, n - n_positive) < FEW_ROWS
 
 
-def _answers(view: ClassProblem, trained: Trained, max_boxes: int, left_out: Bools) -> dict[Way, Bools]:
-    """Search in every way without some rows; tell which of these are then in a box."""
+def _answers(
+    view: ClassProblem, trained: Trained, max_boxes: int, left_out: Bools
+) -> tuple[dict[Way, Bools], bool]:
+    """Search in every way without some rows; tell which of these are then in a box.
+
+    Tell too whether boxes found on rows as they are put none of the others wrong.
+    """
     rows, part = view.problem.fold(left_out), view.without(left_out)
     unseen = view.sharp().task.part(left_out)
     answers = {}
+    faultless = False
     if view.problem.blur[1]:
         path = list(price_path(view.task.part(~left_out), trained, max_boxes))
         answers = {Way(True, price): unseen.union(boxes) for price, boxes in enumerate(path)}
@@ -155,7 +161,8 @@ def _answers(view: ClassProblem, trained: Trained, max_boxes: int, left_out: Boo
         # Fine bins make the difference between sharp and blurred; without copies prices alone are compared.
         found, sharp = sharpen(part, boxes, PRICES[price]) if view.problem.blur[1] else (part, boxes)
         answers[Way(False, price)] = found.holdout_task(rows).union(sharp)
-    return answers
+        faultless = faultless or not (found.task.union(sharp) != found.task.positive).any()
+    return answers, faultless
 
 
 def lead(rows: CrispTask, one: Bools, other: Bools) -> tuple[float, float]:
