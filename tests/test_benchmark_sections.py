@@ -8,13 +8,15 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hyperboxes.bench.published import published as paper
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from sections import keel, published
+from sections import keel, published, reach
+from sections.cells import Choice
 from sections.report import Figures, beside_trees
 
 SIZE = 30
@@ -160,3 +162,32 @@ def test_what_was_not_measured_holds_no_bar(monkeypatch):
     run = subprocess.run([sys.executable, script, "keel"], capture_output=True, text=True, check=True)
     assert "not measured: keel" in run.stdout
     assert "held\n" not in run.stdout
+
+
+def test_a_section_without_a_bar_holds_none():
+    script = Path(__file__).parents[1] / "benchmarks" / "accuracy.py"
+    command = [sys.executable, script, "reach", "--quick", "--data", "wine"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "SVM" in run.stdout
+    assert "bars" not in run.stdout
+
+
+def test_what_is_within_reach_is_ordered_and_beside_the_paper():
+    cells = list(reach.cells(Choice(quick=True, data=["wine"])))
+    assert {cell.model for cell in cells} == {"hypernn", *reach.LEARNERS}
+    assert len(cells) == 3 * (1 + len(reach.LEARNERS))
+    scores = dict(zip(reach.LEARNERS, np.linspace(0.5, 0.9, len(reach.LEARNERS)), strict=True))
+    measured = [
+        {**cell._asdict(), "seed": seed, "f1": scores.get(cell.model, 0.7) + 0.1 * seed}
+        for cell in cells
+        for seed in range(2)
+    ]
+    table = reach.report(measured)
+    assert not table.barred
+    assert table.header == ("learner", "wine")
+    assert [row[0] for row in table.rows] == [
+        "ours, at most 10 boxes", *reversed(reach.LEARNERS), "published, lowest to highest",
+    ]  # fmt: skip
+    assert table.rows[0][1] == "0.750 ± 0.050"
+    assert table.rows[-1][1] == "0.935 to 0.952"
+    assert reach.report([]).rows == []

@@ -24,9 +24,10 @@ ALLOWED_LOSS = 0.01
 
 @dataclass
 class Table(tables.Table):
-    """A table, and whether every bar in it holds."""
+    """A table, whether every bar in it holds, and whether it has any."""
 
     held: bool = True
+    barred: bool = True
 
 
 class Figures:
