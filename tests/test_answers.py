@@ -103,13 +103,20 @@ def test_crossed_rows_take_each_cell_from_a_row_or_a_near_one():
     codes = np.stack([np.arange(40), np.arange(40)]).astype(np.uint8)
     Z = codes.T.astype(np.float32)
     crossed = cross_neighbours(codes, Z, rng)
-    assert crossed.shape == (2, 40 * module.CROSSINGS)
-    own = np.tile(np.arange(40), module.CROSSINGS)
+    assert crossed.shape == (2, 40 * module.CROSSINGS_OF_FEW)
+    own = np.tile(np.arange(40), module.CROSSINGS_OF_FEW)
     gaps = np.abs(crossed.astype(int) - own)
     assert gaps.max() <= module.NEIGHBOURS
     # cells are drawn one by one: of the rows some take one cell of the other, some both, some none
     changed = (gaps > 0).sum(axis=0)
     assert {0, 1, 2} == set(changed.tolist())
+
+
+@pytest.mark.parametrize(("n", "times"), [(50, 30), (200, 20), (500, 10), (2500, 4), (12_000, 1)])
+def test_the_fewer_the_rows_the_more_often_each_is_crossed(n, times):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((n, 1)).astype(np.float32)
+    assert cross_neighbours(np.zeros((1, n), np.uint8), Z, rng).shape == (1, n * times)
 
 
 def test_equal_rows_share_a_part_and_classes_are_even():

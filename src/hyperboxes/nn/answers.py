@@ -36,9 +36,10 @@ TREES = 30
 #: Neighbours that a row is crossed with, found among at most so many rows.
 NEIGHBOURS = 5
 CANDIDATES = 1_000
-#: Crossed rows for each row, and at most in all.
-CROSSINGS = 10
-MAX_CROSSED = 10_000
+#: Crossed rows for each row, at most in all, and for each row of a table so small that they are fewer than
+#: these in all: its boxes would depend on which neighbours were drawn.
+CROSSINGS, MAX_CROSSED = 10, 10_000
+CROSSINGS_OF_FEW, MIN_CROSSED = 30, 4_000
 #: Share of all weight that crossed rows have.
 SHARE = 0.8
 #: Price of a condition or box beside such rows, in usual prices: answers are shares, which differ less than
@@ -116,7 +117,8 @@ def cross_neighbours(codes: Codes, Z: NDArray[np.float32], rng: np.random.Genera
     room = np.zeros(candidates.shape[1], np.float32), np.zeros((n, neighbours), np.float32)
     nearest_others(Z, candidates, *room, nearest)
     parts = []
-    for _ in range(int(np.clip(MAX_CROSSED // n, 1, CROSSINGS))):
+    usual = int(np.clip(MAX_CROSSED // n, 1, CROSSINGS))
+    for _ in range(int(np.clip(MIN_CROSSED // n, usual, CROSSINGS_OF_FEW))):
         partner = nearest[np.arange(n), rng.integers(0, neighbours, n)]
         parts.append(np.where(rng.random(codes.shape) < 0.5, codes[:, partner], codes))
     return np.concatenate(parts, axis=1)
