@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 from engines import ENGINES, ROW, connect
 from hostile import TEXTS, columns_for, matrix_of, sendable
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from sklearn import config_context
@@ -259,6 +259,7 @@ def answers_of(engine, expression):
 
 
 @given(made=boxes(counts=False) | ordinary_tables.map(lambda drawn: drawn[0]))
+@example(made=Boxes.from_rules([({"dose": (-2.5e-06, 2.5e-06)}, "low")], default="high"))
 def test_sql_reads_as_that_of_python_or_is_refused_with_it(ask, made):
     for dialect in ENGINES:
         written = ask("sql", dialect=dialect, **literals(made))

@@ -258,7 +258,7 @@ function sqliteNumber(value) {
 
 /** A short decimal, a quotient of two exact doubles at a distance from a tie, is read right by all versions. */
 function isReadExactly(spelled, value) {
-  const [digits, power = "0"] = spelled.replace("-", "").split("e");
+  const [digits, power = "0"] = spelled.replace(/^-/, "").split("e");
   const [whole, behind = ""] = digits.split(".");
   const fraction = behind.replace(/0+$/, "");
   const significand = BigInt(whole + fraction);
