@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shutil
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -335,6 +336,35 @@ def test_a_bound_that_is_no_number_or_crosses_is_refused(visit, tmp_path):
         field.press("Enter")
         assert not field.evaluate("(input) => input.checkValidity()")
     assert read_model(saved(page, tmp_path)) == boxes
+
+
+def test_a_bound_that_only_asks_for_a_value_is_shown_and_typed_as_known(visit, tmp_path):
+    boxes, X, y = flowers()
+    column, at = "petal length (cm)", boxes.feature_names.index("petal length (cm)")
+    X.loc[::7, column] = np.nan
+    lower, upper = boxes.lower.copy(), boxes.upper.copy()
+    lower[1, at], upper[1, at] = -sys.float_info.max, np.inf
+    asking = replace(boxes, lower=lower, upper=upper)
+    page = visit((asking, X, y))
+    page.locator(".card-title").nth(1).click()
+    field = page.locator(f"[aria-label='lower bound of {column}']")
+    assert field.input_value() == "known"
+    check_figures(page, asking, X, y)
+    field.fill("3.5")
+    field.press("Enter")
+    settle(page)
+    edited = read_model(saved(page, tmp_path))
+    assert edited.lower[1, at] == 3.5
+    check_figures(page, edited, X, y)
+    field.fill("Known")
+    field.press("Enter")
+    settle(page)
+    assert field.input_value() == "known"
+    assert read_model(saved(page, tmp_path)) == asking
+    other = page.locator(f"[aria-label='upper bound of {column}']")
+    other.fill("known")
+    other.press("Enter")
+    assert not other.evaluate("(input) => input.checkValidity()")
 
 
 def test_hover_and_selection_light_up_everywhere(visit):

@@ -4,7 +4,7 @@
 import { button, el, put, rove, say } from "./dom.js";
 import { boundOf, closeSide, openSide } from "./edits.js";
 import { copyBox, moveBox, openFeature, removeBox, restricted, setBound, setCategories, setLabel } from "./model.js";
-import { formatCount, formatNumber } from "./numbers.js";
+import { formatCount, formatNumber, LEAST_NUMBER } from "./numbers.js";
 import { choice, mark, meter, panelHead } from "./parts.js";
 import { medoid } from "./table.js";
 import { conditionText, otherwiseText } from "./text.js";
@@ -191,6 +191,13 @@ function editor(store, id, feature) {
   return { node, update: (box) => sides.forEach((one) => one.update(box)) };
 }
 
+/** What stands in the field of a lower bound that only asks for a value. */
+const KNOWN = "known";
+const BAD_BOUND = {
+  lower: `Give a number, "${KNOWN}" for any value at all, or nothing to leave the side open.`,
+  upper: "Give a number, or nothing to leave the side open.",
+};
+
 function sideField(store, id, feature, side) {
   const name = `${side} bound of ${store.features[feature].shown}`;
   const input = el("input", {
@@ -199,11 +206,12 @@ function sideField(store, id, feature, side) {
     onchange: () => {
       const text = input.value.trim();
       const open = side === "lower" ? -Infinity : Infinity;
-      const value = text === "" ? open : Number(text.replace("−", "-"));
+      const known = side === "lower" && text.toLowerCase() === KNOWN;
+      const value = text === "" ? open : known ? LEAST_NUMBER : Number(text.replace("−", "-"));
       const bad = Number.isNaN(value) || (text !== "" && !Number.isFinite(value));
       const [low, high] = [boundOf(store.boxOf(id), feature, "lower"), boundOf(store.boxOf(id), feature, "upper")];
       const crossed = side === "lower" ? value > high : value < low;
-      if (bad) input.setCustomValidity("Give a number, or nothing to leave the side open.");
+      if (bad) input.setCustomValidity(BAD_BOUND[side]);
       else if (crossed) input.setCustomValidity("The lower bound must not exceed the upper.");
       if (!input.reportValidity()) return;
       store.edit((model) => setBound(model, id, feature, side, value));
@@ -222,7 +230,7 @@ function sideField(store, id, feature, side) {
   function update(box, force = false) {
     const bound = boundOf(box, feature, side);
     const closed = Number.isFinite(bound);
-    const text = closed ? formatNumber(bound) : "";
+    const text = bound === LEAST_NUMBER ? KNOWN : closed ? formatNumber(bound) : "";
     if (force || document.activeElement !== input || input.dataset.shown !== text) input.value = text;
     input.dataset.shown = text;
     say(toggle, closed ? "open" : "close");

@@ -2,7 +2,7 @@
 
 import { put, say } from "./dom.js";
 import { setBound } from "./model.js";
-import { formatNumber, roundToSpan } from "./numbers.js";
+import { formatNumber, LEAST_NUMBER, roundToSpan } from "./numbers.js";
 import { neighbour } from "./table.js";
 
 /** Give the bound of a box on one side; ±Infinity where it is open. */
@@ -106,7 +106,7 @@ export function makeEdge(node, store, { where, toValue, span, beyond, axis = "x"
 export function speakEdge(node, store, box, feature, side) {
   const bound = boundOf(box, feature, side);
   const [low, high] = store.ranges[feature];
-  const known = bound === -Number.MAX_VALUE;
+  const known = bound === LEAST_NUMBER;
   const shown = known ? "any value, but known" : Number.isFinite(bound) ? formatNumber(bound) : "open";
   put(node, "aria-label", `Box ${store.places.get(box.id)}, ${store.features[feature].shown}, ${side} bound`);
   put(node, "aria-valuemin", low);

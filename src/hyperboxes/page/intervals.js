@@ -4,7 +4,7 @@
 import { button, el, put, rove, say, svg } from "./dom.js";
 import { boundOf, makeEdge, speakEdge } from "./edits.js";
 import { restricted, setCategories } from "./model.js";
-import { formatNumber, roughly } from "./numbers.js";
+import { formatNumber, LEAST_NUMBER, roughly } from "./numbers.js";
 import { breakable, panelHead, shorten } from "./parts.js";
 import { Axis } from "./table.js";
 
@@ -251,7 +251,7 @@ function edge(store, id, side, scale, picture) {
     beyond: (event) => (side === "lower" ? at(event) < LEFT - 4 : at(event) > scale.right() + 4),
   });
   function update(box, bound, here, other) {
-    const known = bound === -Number.MAX_VALUE; // any value will do, but there must be one
+    const known = bound === LEAST_NUMBER; // any value will do, but there must be one
     const closed = Number.isFinite(bound);
     const out = side === "lower" ? -1 : 1;
     put(hit, "x", here - 8 + (closed ? out * 2 : -out * 2));

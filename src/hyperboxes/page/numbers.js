@@ -1,5 +1,8 @@
 // Numbers as Python writes them, and float64 neighbours.
 
+/** As a lower bound, it asks only that there is a value. */
+export const LEAST_NUMBER = -Number.MAX_VALUE;
+
 /** Write a number as Python's repr does: the fewest digits that read back as the same float64. */
 export function repr(value) {
   if (Number.isNaN(value)) return "nan";

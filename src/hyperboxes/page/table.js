@@ -1,5 +1,7 @@
 // The rows of the page: columns of float64, packed by hyperboxes.page.payload.
 
+import { LEAST_NUMBER } from "./numbers.js";
+
 /** Unpack columns: base64 of deflate of, column by column, the eight bytes of each number apart. */
 export async function unpack({ data, divisors, n }) {
   const packed = Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0));
@@ -26,7 +28,7 @@ export function rangeOf(cells, bounds) {
   let high = -Infinity;
   for (const list of [cells, bounds]) {
     for (const cell of list) {
-      if (!Number.isFinite(cell) || (list === bounds && cell === -Number.MAX_VALUE)) continue;
+      if (!Number.isFinite(cell) || (list === bounds && cell === LEAST_NUMBER)) continue;
       if (cell < low) low = cell;
       if (cell > high) high = cell;
     }

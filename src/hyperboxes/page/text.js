@@ -1,7 +1,7 @@
 // The model as text: rules for people, Python for programs.
 
 import { nConditions, restricted } from "./model.js";
-import { formatNumber, repr } from "./numbers.js";
+import { formatNumber, LEAST_NUMBER, repr } from "./numbers.js";
 
 /** Write what a box asks of one feature, as hyperboxes.Condition prints it. */
 export function conditionText(box, feature, features) {
@@ -12,7 +12,7 @@ export function conditionText(box, feature, features) {
     return admitted.length === 1 ? `${shown} = ${admitted[0]}` : `${shown} in {${admitted.join(", ")}}`;
   }
   const [low, high] = box.bounds.get(feature);
-  if (low === -Number.MAX_VALUE && high === Infinity) return `${shown} is known`;
+  if (low === LEAST_NUMBER && high === Infinity) return `${shown} is known`;
   if (low === high) return `${shown} = ${formatNumber(low)}`;
   if (low === -Infinity) return `${shown} <= ${formatNumber(high)}`;
   if (high === Infinity) return `${shown} >= ${formatNumber(low)}`;
