@@ -36,8 +36,8 @@ TREES = 30
 #: Neighbours that a row is crossed with, found among at most so many rows.
 NEIGHBOURS = 5
 CANDIDATES = 1_000
-#: Crossed rows for each row, at most in all, and for each row of a table so small that they are fewer than
-#: these in all: its boxes would depend on which neighbours were drawn.
+#: Crossed rows for each row, and at most in all. Where these are few, up to so many for each row until they
+#: are enough: else boxes depend on which neighbours were drawn.
 CROSSINGS, MAX_CROSSED = 10, 10_000
 CROSSINGS_OF_FEW, MIN_CROSSED = 30, 4_000
 #: Share of all weight that crossed rows have.

@@ -23,9 +23,9 @@ from .ways import EVIDENCE, ONE_FOLD_ROWS, PRICES, Verdict, Way, choose_way, few
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Rows for each condition and box of boxes without fault that copies put wrong, from which on the blur is
-#: refuted: so many a fit may hide.
-REFUTED = 1.0
+#: Rows that copies put wrong on either side, for each condition and box of boxes without fault, from which on
+#: the blur is refuted: on both sides together, one that a fit may hide.
+REFUTED = 0.5
 #: F1 by which teachers must be ahead for boxes to miss much.
 MUCH = 0.2
 #: Rows of the smaller class below which teachers are believed unless they are behind by a standard error: so
@@ -292,7 +292,7 @@ def _faultless(
     held = copies.union(boxes)
     lost, let_in = copies.weight[copies.positive & ~held].sum(), copies.weight[held & ~copies.positive].sum()
     hidden = _n_conditions(found, boxes) + len(boxes.first)
-    return (found, boxes) if 2 * min(lost, let_in) >= REFUTED * hidden else None
+    return (found, boxes) if min(lost, let_in) >= REFUTED * hidden else None
 
 
 def _n_conditions(view: ClassProblem, boxes: BinBoxes) -> int:
