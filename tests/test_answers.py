@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -112,7 +113,7 @@ def test_crossed_rows_take_each_cell_from_a_row_or_a_near_one():
     assert {0, 1, 2} == set(changed.tolist())
 
 
-@pytest.mark.parametrize(("n", "times"), [(50, 30), (200, 20), (500, 10), (2500, 4), (12_000, 1)])
+@pytest.mark.parametrize(("n", "times"), [(50, 30), (200, 20), (500, 10), (2500, 4), (12_000, 3)])
 def test_the_fewer_the_rows_the_more_often_each_is_crossed(n, times):
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((n, 1)).astype(np.float32)
@@ -335,8 +336,54 @@ def test_teachers_of_few_rows_are_believed_unless_they_are_clearly_behind(
     view = view_of(X, np.arange(400) < n_positive)
     verdict = searching.Verdict(searching.Way(True, 0), np.zeros(400, np.int64), 1, view.positive)
     monkeypatch.setattr(finish, "lead", lambda *_: (gain, 1.0))
-    assert finish._believes_teachers(view, verdict) == believed
-    assert not finish._believes_teachers(view, verdict._replace(answers=None))
+    said = finish.teachers_answers(view, 5, verdict)
+    assert finish.believes_teachers(view, verdict, said) == believed
+    assert finish.teachers_answers(view, 5, verdict._replace(answers=None)) is None
+    assert not finish.believes_teachers(view, verdict, None)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_positive", "max_boxes", "asked"),
+    [
+        (4_999, 2_000, 1, True),  # a small table
+        (5_000, 2_000, 20, False),  # a hundred rows to a box
+        (5_000, 2_000, 30, True),
+        (5_000, 3_000, 30, True),  # of the smaller class
+        (5_000, 79, 30, False),  # too few to teach
+        (5_000, 80, 2, True),
+        (5_000, 80, 1, False),
+    ],
+)
+def test_teachers_of_larger_tables_are_asked_by_many_boxes_of_few_rows(n, n_positive, max_boxes, asked):
+    view = view_of(np.arange(n, dtype=float)[:, None], np.arange(n) < n_positive)
+    assert finish.asks_teachers(view, max_boxes) == asked
+    settings = replace(view.problem.settings, jitter_copies=0)
+    without_copies = replace(view.problem, settings=settings).for_class(1, view.limits, 0)
+    assert not finish.asks_teachers(without_copies, max_boxes)
+
+
+def test_teachers_are_judged_by_the_rows_left_out_alone():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(400, 3))
+    view = view_of(X, X.sum(axis=1) > 1.5)
+    fold_of = rng.integers(0, 4, 400)
+    boxes_say = rng.uniform(size=400) < 0.5
+    verdict = searching.Verdict(searching.Way(True, 0), fold_of, 1, boxes_say[fold_of == 0])
+    said = finish.teachers_answers(view, 5, verdict)
+    assert said.shape == verdict.answers.shape
+    assert (said == view.positive[fold_of == 0]).mean() > 0.8
+    rows = view.sharp().task.part(fold_of == 0)
+    assert finish._teachers_lead(view, verdict, said) == searching.lead(rows, said, verdict.answers)
+
+
+def test_many_boxes_of_a_larger_table_learn_from_teachers(ways):
+    X = np.random.default_rng(2).uniform(size=(5_200, 4))
+    y = X.sum(axis=1) > 2.9
+    assert 2 * finish.ROWS_PER_BOX < y.sum() < 30 * finish.ROWS_PER_BOX
+    for n_boxes, taught in ((2, False), (30, True)):
+        ways.clear()
+        HyperNNClassifier(n_boxes=n_boxes, random_state=0).fit(X, y)
+        assert any(way.answered for way in ways) == taught
 
 
 def test_what_teachers_know_makes_boxes_better(monkeypatch):
@@ -352,7 +399,7 @@ def test_what_teachers_know_makes_boxes_better(monkeypatch):
 
         taught = hits()
         with monkeypatch.context() as patch:
-            patch.setattr(finish, "_believes_teachers", lambda *_: False)
+            patch.setattr(finish, "believes_teachers", lambda *_: False)
             gains.append(taught - hits())
     assert np.mean(gains) > 0.005
 

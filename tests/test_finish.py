@@ -156,6 +156,11 @@ def test_few_rows_that_boxes_tell_without_fault_are_told_so(monkeypatch):
     assert faults[True] < faults[False] / 2
 
 
+def faultless(view, trained, max_boxes, verdict):
+    said = finish.teachers_answers(view, max_boxes, verdict)
+    return finish._faultless(view, trained, max_boxes, verdict, said)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_boxes_without_fault_are_taken_where_rows_refute_the_blur(threads, monkeypatch):
     monkeypatch.setattr(ways, "EVIDENCE", np.inf)
@@ -165,7 +170,7 @@ def test_boxes_without_fault_are_taken_where_rows_refute_the_blur(threads, monke
         view = view_of(*clean_and_few(seed))
         trained = train_starts(view, 3)
         verdict = choose_way(view, trained, 3)
-        found = finish._faultless(view, trained, 3, verdict)
+        found = faultless(view, trained, 3, verdict)
         told.append(found is not None)
         if found is None:
             continue
@@ -176,11 +181,11 @@ def test_boxes_without_fault_are_taken_where_rows_refute_the_blur(threads, monke
         hidden = len(boxes.first) + finish._n_conditions(sharp, boxes)
         for side in (copies.positive, ~copies.positive):
             assert 2 * wrong[side].sum() >= hidden
-        assert finish._faultless(view, trained, 3, verdict._replace(clean=False)) is None
+        assert faultless(view, trained, 3, verdict._replace(clean=False)) is None
         for ahead in (None, (1.0, 9.0)):
             with monkeypatch.context() as patch:
                 patch.setattr(finish, "_teachers_lead", lambda *_, ahead=ahead: ahead)
-                assert finish._faultless(view, trained, 3, verdict) is None
+                assert faultless(view, trained, 3, verdict) is None
     assert 6 <= sum(told) < len(told)
 
 
@@ -192,7 +197,7 @@ def test_the_blur_stands_where_no_row_lies_near_a_bound():
     trained = train_starts(view, 2)
     verdict = choose_way(view, trained, 2)
     assert verdict.clean
-    assert finish._faultless(view, trained, 2, verdict) is None
+    assert faultless(view, trained, 2, verdict) is None
 
 
 def test_rows_on_one_side_of_a_bound_alone_refute_nothing(monkeypatch):
@@ -210,7 +215,7 @@ def test_rows_on_one_side_of_a_bound_alone_refute_nothing(monkeypatch):
     hidden = 1 + finish._n_conditions(found, boxes)
     assert hidden == 3
     assert 2 * wrong[copies.positive].sum() < hidden < 2 * wrong.sum()
-    assert finish._faultless(view, trained, 1, verdict) is None
+    assert faultless(view, trained, 1, verdict) is None
 
 
 def test_labels_that_are_wrong_refute_no_blur():
@@ -219,7 +224,7 @@ def test_labels_that_are_wrong_refute_no_blur():
         trained = train_starts(view, 3)
         verdict = choose_way(view, trained, 3)
         assert not verdict.clean
-        assert finish._faultless(view, trained, 3, verdict._replace(clean=True)) is None
+        assert faultless(view, trained, 3, verdict._replace(clean=True)) is None
 
 
 def test_thinned_faces_leave_the_decision_and_respect_what_is_open():

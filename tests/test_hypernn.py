@@ -83,6 +83,20 @@ def test_auto_tries_sizes_in_the_way_that_suits_the_table(way, monkeypatch):
     assert len({size for size, _ in tried}) >= 3
 
 
+@pytest.mark.parametrize("taught", [False, True])
+def test_auto_tries_sizes_that_learn_from_teachers_if_boxes_will(taught, monkeypatch):
+    tried = []
+
+    def spy(view, trained, max_boxes, way):
+        tried.append(way)
+        return search(view, trained, max_boxes, way)
+
+    monkeypatch.setattr(fit, "believes_teachers", lambda *_: taught)
+    monkeypatch.setattr(fit, "search", spy)
+    small("auto").fit(*planted([{0: (0.2, 0.7)}], 200, 2, 0))
+    assert {way.answered for way in tried} == {taught}
+
+
 def test_gradient_in_torch_and_compiled_find_the_same_planted_box():
     X, y = planted([{0: (0.2, 0.7), 2: (0.3, 0.9)}], 1_000, 4, 0)
     for options in ({}, {"loss": "bce", "max_iter": 40}, {"loss": "soft_f1", "max_iter": 40}):

@@ -36,9 +36,10 @@ TREES = 30
 #: Neighbours that a row is crossed with, found among at most so many rows.
 NEIGHBOURS = 5
 CANDIDATES = 1_000
-#: Crossed rows for each row, and at most in all. Where these are few, up to so many for each row until they
-#: are enough: else boxes depend on which neighbours were drawn.
-CROSSINGS, MAX_CROSSED = 10, 10_000
+#: Crossed rows for each row, and of many rows fewer, so that they are at most so many in all; but never fewer
+#: for each row than the last number.
+CROSSINGS, MAX_CROSSED, LEAST_CROSSINGS = 10, 10_000, 3
+#: Of few rows up to so many for each, until they are enough: else boxes depend on the neighbours drawn.
 CROSSINGS_OF_FEW, MIN_CROSSED = 30, 4_000
 #: Share of all weight that crossed rows have.
 SHARE = 0.8
@@ -117,7 +118,7 @@ def cross_neighbours(codes: Codes, Z: NDArray[np.float32], rng: np.random.Genera
     room = np.zeros(candidates.shape[1], np.float32), np.zeros((n, neighbours), np.float32)
     nearest_others(Z, candidates, *room, nearest)
     parts = []
-    usual = int(np.clip(MAX_CROSSED // n, 1, CROSSINGS))
+    usual = int(np.clip(MAX_CROSSED // n, LEAST_CROSSINGS, CROSSINGS))
     for _ in range(int(np.clip(MIN_CROSSED // n, usual, CROSSINGS_OF_FEW))):
         partner = nearest[np.arange(n), rng.integers(0, neighbours, n)]
         parts.append(np.where(rng.random(codes.shape) < 0.5, codes[:, partner], codes))

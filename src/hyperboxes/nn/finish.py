@@ -31,6 +31,9 @@ MUCH = 0.2
 #: Rows of the smaller class below which teachers are believed unless they are behind by a standard error: so
 #: few rows left out prove little, and boxes fit them too closely.
 FEW_JUDGES = 30
+#: Rows of the smaller class for each box below which teachers are asked of larger tables too: from more rows
+#: boxes learn as much without. From fewer than one box needs, teachers learn less than boxes do.
+ROWS_PER_BOX = 80
 #: A row counts at most so many times for boxes of the other class.
 MOST_TIMES = 10.0
 #: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide,
@@ -79,8 +82,9 @@ def finish(
     if not view.problem.settings.polish:
         return Found(view, trained.starts[0])
     verdict = choose_way(view, trained, max_boxes)
+    said = teachers_answers(view, max_boxes, verdict)
     way = verdict.way
-    if _misses_much(view, verdict):
+    if _misses_much(view, verdict, said):
         turned = _turned_if_better(view, max_boxes, verdict) if may_turn else None
         if (tree := _tree_if_better(view, max_boxes, verdict, turned, may_turn=may_turn)) is not None:
             return tree
@@ -88,9 +92,9 @@ def finish(
             other = _finish_turned(view.turned(turned.times), view, max_boxes, may_stay_soft=may_stay_soft)
             if _tells_better(view, other, verdict.found or search(view, trained, max_boxes, way)):
                 return Found(*other)
-    if (faultless := _faultless(view, trained, max_boxes, verdict)) is not None:
+    if (faultless := _faultless(view, trained, max_boxes, verdict, said)) is not None:
         return Found(*faultless)
-    if _believes_teachers(view, verdict):
+    if believes_teachers(view, verdict, said):
         way = way._replace(answered=True)
         found, boxes = search(view, trained, max_boxes, way)
     else:
@@ -105,9 +109,35 @@ def finish(
     return Found(found, boxes)
 
 
-def asks_teachers(view: ClassProblem) -> bool:
-    """Tell whether a table is so small that teachers are asked: all its rows are left out in turn."""
-    return len(view.positive) < ONE_FOLD_ROWS and view.problem.blur[1] > 0
+def asks_teachers(view: ClassProblem, max_boxes: int) -> bool:
+    """Tell whether boxes may have more to learn than rows can teach: of a small table, or many of few rows.
+
+    Without blurred copies a table is large enough for any number of boxes.
+    """
+    if view.problem.blur[1] == 0:
+        return False
+    n_positive, n = int(view.positive.sum()), len(view.positive)
+    return n < ONE_FOLD_ROWS or ROWS_PER_BOX <= min(n_positive, n - n_positive) < ROWS_PER_BOX * max_boxes
+
+
+def teachers_answers(view: ClassProblem, max_boxes: int, verdict: Verdict) -> Bools | None:
+    """Give what teachers say of the rows left out; None where none are asked."""
+    if verdict.answers is None or not asks_teachers(view, max_boxes):
+        return None
+    rows = view.sharp().task.part(verdict.seen)
+    # F1 gains by a row that is more likely positive than half of F1: the same sum as in `lead`.
+    return np.asarray(view.answers.of_rows[verdict.seen] > f1_of(rows, verdict.answers) / 2)
+
+
+def believes_teachers(view: ClassProblem, verdict: Verdict, said: Bools | None) -> bool:
+    """Tell whether boxes can learn from teachers: these do better on the rows left out, or few could tell."""
+    ahead = _teachers_lead(view, verdict, said)
+    if ahead is None:
+        return False
+    gain, error = ahead
+    n_positive = int(view.positive.sum())
+    few = min(n_positive, len(view.positive) - n_positive) < FEW_JUDGES
+    return gain > (-error if few else 0.0)
 
 
 def thin_faces(view: ClassProblem, boxes: BinBoxes) -> BinBoxes:
@@ -134,19 +164,17 @@ def _soft_holds_better(view: ClassProblem, max_boxes: int, way: Way) -> bool:
     return lead(task, soft, task.union(boxes))[0] > 0
 
 
-def _misses_much(view: ClassProblem, verdict: Verdict) -> bool:
+def _misses_much(view: ClassProblem, verdict: Verdict, said: Bools | None) -> bool:
     """Tell whether boxes of this class miss something, be it a hole in the class or that a value is missing.
 
     A tree that does better on the rows left out is a cheap sign of it, teachers that do much better another.
     """
     if verdict.answers is None or verdict.tree is None:
         return False
-    judged = verdict.fold_of < verdict.judged
-    rows = view.sharp().task.part(judged)
-    gain, error = lead(rows, verdict.tree[judged], verdict.answers)
+    rows = view.sharp().task.part(verdict.seen)
+    gain, error = lead(rows, verdict.tree[verdict.seen], verdict.answers)
     if gain > error:
         return True
-    said = _teachers_answers(view, verdict)
     return said is not None and f1_of(rows, said) > f1_of(rows, verdict.answers) + MUCH
 
 
@@ -157,7 +185,7 @@ def _turned_if_better(view: ClassProblem, max_boxes: int, verdict: Verdict) -> T
     suggest.
     """
     assert verdict.answers is not None  # noqa: S101 - they miss much
-    judged = verdict.fold_of < verdict.judged
+    judged = verdict.seen
     seen = view.sharp().task.part(judged)
     tried = (1.0, times_for_other(seen, verdict.answers))
     straight, *turned = np.zeros((1 + len(tried), len(judged)), bool)
@@ -182,7 +210,7 @@ def _tree_if_better(
     ]
     if may_turn and np.isnan(view.problem.X).any():
         forms += [partial(_list, max_boxes=max_boxes, factor=factor) for factor in PRICES]
-    judged = verdict.fold_of < verdict.judged
+    judged = verdict.seen
     folds = list(_folds(view, verdict))
     others = verdict.answers if turned is None else turned.answers
     assert others is not None  # noqa: S101 - they miss much
@@ -272,7 +300,7 @@ def _tells_better(
 
 
 def _faultless(
-    view: ClassProblem, trained: Trained, max_boxes: int, verdict: Verdict
+    view: ClassProblem, trained: Trained, max_boxes: int, verdict: Verdict, said: Bools | None
 ) -> tuple[ClassProblem, BinBoxes] | None:
     """Give the boxes found on rows as they are where these refute the blur; None where they do not.
 
@@ -282,7 +310,7 @@ def _faultless(
     """
     if not verdict.clean:
         return None
-    ahead = _teachers_lead(view, verdict)
+    ahead = _teachers_lead(view, verdict, said)
     if ahead is None or ahead[0] > 0:
         return None
     found, boxes = search(view, trained, max_boxes, Way(False, 0))
@@ -299,31 +327,11 @@ def _n_conditions(view: ClassProblem, boxes: BinBoxes) -> int:
     return int(count_conditions(*boxes, view.features.binning.n_bins, view.problem.categorical).sum())
 
 
-def _believes_teachers(view: ClassProblem, verdict: Verdict) -> bool:
-    """Tell whether boxes can learn from teachers: these do better on the rows left out, or few could tell."""
-    ahead = _teachers_lead(view, verdict)
-    if ahead is None:
-        return False
-    gain, error = ahead
-    n_positive = int(view.positive.sum())
-    few = min(n_positive, len(view.positive) - n_positive) < FEW_JUDGES
-    return gain > (-error if few else 0.0)
-
-
-def _teachers_lead(view: ClassProblem, verdict: Verdict) -> tuple[float, float] | None:
+def _teachers_lead(view: ClassProblem, verdict: Verdict, said: Bools | None) -> tuple[float, float] | None:
     """Give by how much teachers are ahead on the rows left out, and the standard error of that."""
-    said = _teachers_answers(view, verdict)
     if said is None or verdict.answers is None:
         return None
-    return lead(view.sharp().task, said, verdict.answers)
-
-
-def _teachers_answers(view: ClassProblem, verdict: Verdict) -> Bools | None:
-    """Give what teachers say of the rows left out, which are then all rows; None where none are asked."""
-    if verdict.answers is None or not asks_teachers(view):
-        return None
-    # F1 gains by a row that is more likely positive than half of F1: the same sum as in `lead`.
-    return np.asarray(view.answers.of_rows > f1_of(view.sharp().task, verdict.answers) / 2)
+    return lead(view.sharp().task.part(verdict.seen), said, verdict.answers)
 
 
 def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:

@@ -16,7 +16,7 @@ from ..crisp import Limits, order_boxes
 from ..kernels._threads import run
 from ..kernels.crisp import MISSING
 from ..tables import Table
-from .finish import Found, asks_teachers, finish
+from .finish import Found, asks_teachers, believes_teachers, finish, teachers_answers
 from .problem import ClassProblem, Problem
 from .settings import Settings
 from .starts import (
@@ -111,7 +111,9 @@ def fit_hypernn(
         make_starts(view, size, _of_class(given, labels[view.target]), _of_class(warm, labels[view.target]))
         for view, size in zip(views, sizes, strict=True)
     ]
-    trained, history = _train(views, starts, descent, meanwhile=gradient is None and settings.polish)
+    # Torch keeps the thread it was called in: nothing is done beside it.
+    meanwhile = partial(_prepare, views, sizes) if gradient is None and settings.polish else None
+    trained, history = _train(starts, descent, meanwhile)
     del starts
     for view in views:
         view.features.forget_ranks()
@@ -125,12 +127,12 @@ def fit_hypernn(
 
 
 def _train(
-    views: Sequence[ClassProblem], starts: Sequence[list[Start]], descent: Descent, *, meanwhile: bool
+    starts: Sequence[list[Start]], descent: Descent, meanwhile: Callable[[], None] | None
 ) -> tuple[list[Trained], History]:
-    """Train the starts of all classes; ``meanwhile`` what crisp search needs of the rows may be made."""
+    """Train the starts of all classes; do something else ``meanwhile``."""
     trainable = [start for group in starts for start in group]
-    if meanwhile:  # torch keeps the thread it was called in
-        jobs: list[Callable[[], Any]] = [partial(descent, trainable), partial(_prepare, views)]
+    if meanwhile is not None:
+        jobs: list[Callable[[], Any]] = [partial(descent, trainable), meanwhile]
         bounds, history = run(lambda job: job(), jobs)[0]
     else:
         bounds, history = descent(trainable)
@@ -138,13 +140,13 @@ def _train(
     return [Trained.read(group, [next(left) for _ in group]) for group in starts], history
 
 
-def _prepare(views: Sequence[ClassProblem]) -> None:
+def _prepare(views: Sequence[ClassProblem], sizes: Sequence[int]) -> None:
     """Make the binned rows that crisp search works on, and ask the teachers that it may learn from."""
-    for view in views:
+    for view, size in zip(views, sizes, strict=True):
         view.sharp().task  # noqa: B018 (kept by the view)
         if view.problem.blur[1] > 0:
             view.task  # noqa: B018
-        if asks_teachers(view):
+        if asks_teachers(view, size):
             view.answers  # noqa: B018
 
 
@@ -162,10 +164,13 @@ def _size(asked: int | str, view: ClassProblem) -> int:
 def choose_size(view: ClassProblem) -> int:
     """Choose the number of boxes of a class by cross-validation, doubling it while that pays.
 
-    All sizes are searched in the way that holds on rows left out with a middling number of boxes: boxes
-    narrower than the noise of blurred copies, say, would make all sizes look alike.
+    All sizes are searched in the way that holds on rows left out with a middling number of boxes, and learn
+    from teachers if these would: boxes narrower than the noise of blurred copies, say, would make all sizes
+    look alike, and boxes that are not taught fit a small table too closely when they are many.
     """
-    way = choose_way(view, train_starts(view, AUTO_TRIAL), AUTO_TRIAL).way
+    verdict = choose_way(view, train_starts(view, AUTO_TRIAL), AUTO_TRIAL)
+    taught = believes_teachers(view, verdict, teachers_answers(view, AUTO_TRIAL, verdict))
+    way = verdict.way._replace(answered=taught)
     folds = []
     fold_of = view.problem.fold_numbers(AUTO_FOLDS)
     for fold in range(AUTO_FOLDS):

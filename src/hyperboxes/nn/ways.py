@@ -62,6 +62,11 @@ class Verdict(NamedTuple):
     tree: Bools | None = None
     clean: bool = False
 
+    @property
+    def seen(self) -> Bools:
+        """Which rows were left out once, and so were judged."""
+        return np.asarray(self.fold_of < self.judged)
+
 
 def search(view: ClassProblem, trained: Trained, max_boxes: int, way: Way) -> tuple[ClassProblem, BinBoxes]:
     """Search in one way, on all rows."""
