@@ -346,12 +346,12 @@ def test_teachers_of_few_rows_are_believed_unless_they_are_clearly_behind(
     ("n", "n_positive", "max_boxes", "asked"),
     [
         (4_999, 2_000, 1, True),  # a small table
-        (5_000, 2_000, 20, False),  # a hundred rows to a box
-        (5_000, 2_000, 30, True),
-        (5_000, 3_000, 30, True),  # of the smaller class
-        (5_000, 79, 30, False),  # too few to teach
-        (5_000, 80, 2, True),
-        (5_000, 80, 1, False),
+        (5_000, 2_000, 50, False),  # forty rows to a box
+        (5_000, 2_000, 51, True),
+        (5_000, 3_000, 51, True),  # of the smaller class
+        (5_000, 39, 30, False),  # too few to teach
+        (5_000, 40, 2, True),
+        (5_000, 40, 1, False),
     ],
 )
 def test_teachers_of_larger_tables_are_asked_by_many_boxes_of_few_rows(n, n_positive, max_boxes, asked):

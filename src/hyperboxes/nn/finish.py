@@ -33,7 +33,7 @@ MUCH = 0.2
 FEW_JUDGES = 30
 #: Rows of the smaller class for each box below which teachers are asked of larger tables too: from more rows
 #: boxes learn as much without. From fewer than one box needs, teachers learn less than boxes do.
-ROWS_PER_BOX = 80
+ROWS_PER_BOX = 40
 #: A row counts at most so many times for boxes of the other class.
 MOST_TIMES = 10.0
 #: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide,
