@@ -14,7 +14,7 @@ from hyperboxes import Boxes, HyperNNClassifier
 from hyperboxes.binning import Binning
 from hyperboxes.crisp import BinBoxes, Limits
 from hyperboxes.kernels.crisp import MISSING
-from hyperboxes.nn import fit
+from hyperboxes.nn import fit, problem
 from hyperboxes.nn.fit import fit_hypernn
 from hyperboxes.nn.problem import Features, Problem, _quota
 from hyperboxes.nn.settings import Settings
@@ -288,6 +288,32 @@ def test_the_history_has_no_empty_points(n_steps, points):
     assert {len(values) for values in history.values()} == {points}
     assert (history["temperature"] > 0).all()
     assert history["step"][-1] == n_steps
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 64, 1 << 20])
+def test_copies_are_rows_with_noise_however_many_are_blurred_at_once(at_once, monkeypatch):
+    draw = np.random.default_rng(5)
+    X = draw.normal(size=(90, 4))
+    X[:, 1] = draw.integers(0, 3, 90)
+    X[:, 2] = draw.standard_cauchy(90) ** 3
+    X[draw.uniform(size=X.shape) < 0.1] = np.nan
+    categorical = np.array([False, True, False, False])
+    rows = Features(X, np.ones(90), Binning.from_data(X), categorical)
+    assert rows.heavy == [2]
+    monkeypatch.setattr(problem, "BLURRED_AT_ONCE", at_once)
+    copies = rows.blurred_codes(0.3, 2, 8).reshape(4, 3, 90)
+    np.testing.assert_array_equal(copies[:, 0], rows.codes)
+    np.testing.assert_array_equal(copies == MISSING, np.isnan(X.T)[:, None].repeat(3, axis=1))
+    assert (copies[1] == rows.codes[1]).all()
+    noise = np.random.default_rng(8)
+    for copy in (1, 2):
+        blurred = 0.3 * noise.standard_normal(X.shape)
+        moved = rows.binning.encode(X + blurred * rows.scaling[1])
+        np.testing.assert_array_equal(copies[[0, 3], copy], moved[[0, 3]])
+        known = ~np.isnan(X[:, 2])
+        ranks = rows.ranks[2, : rows.binning.n_bins[2]]
+        place = (ranks[rows.codes[2, known]] + blurred[known, 2])[:, None]
+        np.testing.assert_array_equal(copies[2, copy, known], np.abs(place - ranks).argmin(axis=1))
 
 
 def test_coordinates_by_rank_that_were_given_back_come_again():
