@@ -112,7 +112,7 @@ def finish(
 def asks_teachers(view: ClassProblem, max_boxes: int) -> bool:
     """Tell whether boxes may have more to learn than rows can teach: of a small table, or many of few rows.
 
-    Without blurred copies a table is large enough for any number of boxes.
+    None are asked where no copies are blurred either: so many rows leave little open.
     """
     if view.problem.blur[1] == 0:
         return False
