@@ -16,8 +16,8 @@ from test_finish import view_of
 from hyperboxes import HyperNNClassifier
 from hyperboxes.crisp import CrispTask, Limits
 from hyperboxes.kernels.forest import nearest_others
+from hyperboxes.nn import advice, finish
 from hyperboxes.nn import answers as module
-from hyperboxes.nn import finish
 from hyperboxes.nn import ways as searching
 from hyperboxes.nn.answers import (
     SHARE,
@@ -335,11 +335,9 @@ def test_teachers_of_few_rows_are_believed_unless_they_are_clearly_behind(
     X = np.random.default_rng(0).normal(size=(400, 2))
     view = view_of(X, np.arange(400) < n_positive)
     verdict = searching.Verdict(searching.Way(True, 0), np.zeros(400, np.int64), 1, view.positive)
-    monkeypatch.setattr(finish, "lead", lambda *_: (gain, 1.0))
-    said = finish.teachers_answers(view, 5, verdict)
-    assert finish.believes_teachers(view, verdict, said) == believed
-    assert finish.teachers_answers(view, 5, verdict._replace(answers=None)) is None
-    assert not finish.believes_teachers(view, verdict, None)
+    monkeypatch.setattr(advice, "lead", lambda *_: (gain, 1.0))
+    assert advice.teachers_advice(view, 5, verdict).believed == believed
+    assert advice.teachers_advice(view, 5, verdict._replace(answers=None)) is None
 
 
 @pytest.mark.parametrize(
@@ -356,10 +354,10 @@ def test_teachers_of_few_rows_are_believed_unless_they_are_clearly_behind(
 )
 def test_teachers_of_larger_tables_are_asked_by_many_boxes_of_few_rows(n, n_positive, max_boxes, asked):
     view = view_of(np.arange(n, dtype=float)[:, None], np.arange(n) < n_positive)
-    assert finish.asks_teachers(view, max_boxes) == asked
+    assert advice.asks_teachers(view, max_boxes) == asked
     settings = replace(view.problem.settings, jitter_copies=0)
     without_copies = replace(view.problem, settings=settings).for_class(1, view.limits, 0)
-    assert not finish.asks_teachers(without_copies, max_boxes)
+    assert not advice.asks_teachers(without_copies, max_boxes)
 
 
 def test_teachers_are_judged_by_the_rows_left_out_alone():
@@ -369,17 +367,17 @@ def test_teachers_are_judged_by_the_rows_left_out_alone():
     fold_of = rng.integers(0, 4, 400)
     boxes_say = rng.uniform(size=400) < 0.5
     verdict = searching.Verdict(searching.Way(True, 0), fold_of, 1, boxes_say[fold_of == 0])
-    said = finish.teachers_answers(view, 5, verdict)
-    assert said.shape == verdict.answers.shape
-    assert (said == view.positive[fold_of == 0]).mean() > 0.8
+    judged = advice.teachers_advice(view, 5, verdict)
+    assert judged.said.shape == verdict.answers.shape
+    assert (judged.said == view.positive[fold_of == 0]).mean() > 0.8
     rows = view.sharp().task.part(fold_of == 0)
-    assert finish._teachers_lead(view, verdict, said) == searching.lead(rows, said, verdict.answers)
+    assert (judged.gain, judged.error) == searching.lead(rows, judged.said, verdict.answers)
 
 
 def test_many_boxes_of_a_larger_table_learn_from_teachers(ways):
     X = np.random.default_rng(2).uniform(size=(5_200, 4))
     y = X.sum(axis=1) > 2.9
-    assert 2 * finish.ROWS_PER_BOX < y.sum() < 30 * finish.ROWS_PER_BOX
+    assert 2 * advice.ROWS_PER_BOX < y.sum() < 30 * advice.ROWS_PER_BOX
     for n_boxes, taught in ((2, False), (30, True)):
         ways.clear()
         HyperNNClassifier(n_boxes=n_boxes, random_state=0).fit(X, y)
@@ -399,7 +397,7 @@ def test_what_teachers_know_makes_boxes_better(monkeypatch):
 
         taught = hits()
         with monkeypatch.context() as patch:
-            patch.setattr(finish, "believes_teachers", lambda *_: False)
+            patch.setattr(finish, "teachers_advice", lambda *_: None)
             gains.append(taught - hits())
     assert np.mean(gains) > 0.005
 

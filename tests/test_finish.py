@@ -12,6 +12,7 @@ from hyperboxes.crisp import BinBoxes, Limits
 from hyperboxes.kernels.crisp import MISSING
 from hyperboxes.kernels.descent import descend
 from hyperboxes.nn import finish, ways
+from hyperboxes.nn.advice import Advice
 from hyperboxes.nn.finish import thin_faces, times_for_other
 from hyperboxes.nn.initialise import needed_sides
 from hyperboxes.nn.problem import Problem
@@ -157,8 +158,8 @@ def test_few_rows_that_boxes_tell_without_fault_are_told_so(monkeypatch):
 
 
 def faultless(view, trained, max_boxes, verdict):
-    said = finish.teachers_answers(view, max_boxes, verdict)
-    return finish._faultless(view, trained, max_boxes, verdict, said)
+    advice = finish.teachers_advice(view, max_boxes, verdict)
+    return finish._faultless(view, trained, max_boxes, verdict, advice)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -182,10 +183,8 @@ def test_boxes_without_fault_are_taken_where_rows_refute_the_blur(threads, monke
         for side in (copies.positive, ~copies.positive):
             assert 2 * wrong[side].sum() >= hidden
         assert faultless(view, trained, 3, verdict._replace(clean=False)) is None
-        for ahead in (None, (1.0, 9.0)):
-            with monkeypatch.context() as patch:
-                patch.setattr(finish, "_teachers_lead", lambda *_, ahead=ahead: ahead)
-                assert faultless(view, trained, 3, verdict) is None
+        for advice in (None, Advice(view.positive, 1.0, 9.0, few=False)):
+            assert finish._faultless(view, trained, 3, verdict, advice) is None
     assert 6 <= sum(told) < len(told)
 
 
@@ -200,9 +199,8 @@ def test_the_blur_stands_where_no_row_lies_near_a_bound():
     assert faultless(view, trained, 2, verdict) is None
 
 
-def test_rows_on_one_side_of_a_bound_alone_refute_nothing(monkeypatch):
+def test_rows_on_one_side_of_a_bound_alone_refute_nothing():
     """A gap among many rows holds a few of another class, which need not end where the others begin."""
-    monkeypatch.setattr(finish, "_teachers_lead", lambda *_: (-1.0, 1.0))
     x = np.concatenate([np.linspace(0, 0.4, 80), [0.47, 0.5, 0.53], np.linspace(0.6, 1, 80)])
     positive = (x > 0.4) & (x < 0.6)
     view = view_of(x[:, None], positive)
@@ -215,7 +213,8 @@ def test_rows_on_one_side_of_a_bound_alone_refute_nothing(monkeypatch):
     hidden = 1 + finish._n_conditions(found, boxes)
     assert hidden == 3
     assert 2 * wrong[copies.positive].sum() < hidden < 2 * wrong.sum()
-    assert faultless(view, trained, 1, verdict) is None
+    advice = Advice(view.positive, -1.0, 1.0, few=False)
+    assert finish._faultless(view, trained, 1, verdict, advice) is None
 
 
 def test_labels_that_are_wrong_refute_no_blur():

@@ -18,6 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from hyperboxes import Boxes, HyperNNClassifier
 from hyperboxes.nn import fit
+from hyperboxes.nn.advice import Advice
 from hyperboxes.nn.settings import Settings
 from hyperboxes.nn.ways import Verdict, Way, search
 
@@ -83,18 +84,21 @@ def test_auto_tries_sizes_in_the_way_that_suits_the_table(way, monkeypatch):
     assert len({size for size, _ in tried}) >= 3
 
 
-@pytest.mark.parametrize("taught", [False, True])
-def test_auto_tries_sizes_that_learn_from_teachers_if_boxes_will(taught, monkeypatch):
-    tried = []
+@pytest.mark.parametrize("believed", [False, True])
+def test_auto_tries_sizes_that_learn_from_teachers_if_so_many_boxes_will(believed, monkeypatch):
+    tried = {}
 
     def spy(view, trained, max_boxes, way):
-        tried.append(way)
+        tried[max_boxes] = way.answered
         return search(view, trained, max_boxes, way)
 
-    monkeypatch.setattr(fit, "believes_teachers", lambda *_: taught)
+    advice = Advice(np.zeros(0, bool), 1.0 if believed else -1.0, 0.5, few=False)
+    monkeypatch.setattr(fit, "teachers_advice", lambda *_: advice)
+    monkeypatch.setattr(fit, "asks_teachers", lambda _, max_boxes: max_boxes > 2)
     monkeypatch.setattr(fit, "search", spy)
     small("auto").fit(*planted([{0: (0.2, 0.7)}], 200, 2, 0))
-    assert {way.answered for way in tried} == {taught}
+    assert {2, 4} <= set(tried)
+    assert tried == {size: believed and size > 2 for size in tried}
 
 
 def test_gradient_in_torch_and_compiled_find_the_same_planted_box():

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from ..crisp import BinBoxes, CrispTask, f1_of
 from ..kernels.crisp import count_conditions
 from ..kernels.faces import open_idle_faces
+from .advice import Advice, teachers_advice
 from .leaves import first_holder, tree_leaves, tree_list
 from .problem import ClassProblem, Problem
 from .starts import OUT_OF_REACH, Trained, train_starts
-from .ways import EVIDENCE, ONE_FOLD_ROWS, PRICES, Verdict, Way, choose_way, few_among_many, lead, search
+from .ways import EVIDENCE, PRICES, Verdict, Way, choose_way, few_among_many, lead, search
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -28,12 +29,6 @@ Ints = NDArray[np.int64]
 REFUTED = 0.5
 #: F1 by which teachers must be ahead for boxes to miss much.
 MUCH = 0.2
-#: Rows of the smaller class below which teachers are believed unless they are behind by a standard error: so
-#: few rows left out prove little, and boxes fit them too closely.
-FEW_JUDGES = 30
-#: Rows of the smaller class for each box below which teachers are asked of larger tables too: from more rows
-#: boxes learn as much without. From fewer than one box needs, teachers learn less than boxes do.
-ROWS_PER_BOX = 40
 #: A row counts at most so many times for boxes of the other class.
 MOST_TIMES = 10.0
 #: Rows from which on the gradient's own boxes are considered: below, they fit what blurred copies would hide,
@@ -82,9 +77,9 @@ def finish(
     if not view.problem.settings.polish:
         return Found(view, trained.starts[0])
     verdict = choose_way(view, trained, max_boxes)
-    said = teachers_answers(view, max_boxes, verdict)
+    advice = teachers_advice(view, max_boxes, verdict)
     way = verdict.way
-    if _misses_much(view, verdict, said):
+    if _misses_much(view, verdict, advice):
         turned = _turned_if_better(view, max_boxes, verdict) if may_turn else None
         if (tree := _tree_if_better(view, max_boxes, verdict, turned, may_turn=may_turn)) is not None:
             return tree
@@ -92,9 +87,9 @@ def finish(
             other = _finish_turned(view.turned(turned.times), view, max_boxes, may_stay_soft=may_stay_soft)
             if _tells_better(view, other, verdict.found or search(view, trained, max_boxes, way)):
                 return Found(*other)
-    if (faultless := _faultless(view, trained, max_boxes, verdict, said)) is not None:
+    if (faultless := _faultless(view, trained, max_boxes, verdict, advice)) is not None:
         return Found(*faultless)
-    if believes_teachers(view, verdict, said):
+    if advice is not None and advice.believed:
         way = way._replace(answered=True)
         found, boxes = search(view, trained, max_boxes, way)
     else:
@@ -107,37 +102,6 @@ def finish(
     if _within_limits(view, soft) and _soft_holds_better(view, max_boxes, way):
         return Found(view, soft.take(view.sharp().task.support(soft) >= view.problem.min_support))
     return Found(found, boxes)
-
-
-def asks_teachers(view: ClassProblem, max_boxes: int) -> bool:
-    """Tell whether boxes may have more to learn than rows can teach: of a small table, or many of few rows.
-
-    None are asked where no copies are blurred either: so many rows leave little open.
-    """
-    if view.problem.blur[1] == 0:
-        return False
-    n_positive, n = int(view.positive.sum()), len(view.positive)
-    return n < ONE_FOLD_ROWS or ROWS_PER_BOX <= min(n_positive, n - n_positive) < ROWS_PER_BOX * max_boxes
-
-
-def teachers_answers(view: ClassProblem, max_boxes: int, verdict: Verdict) -> Bools | None:
-    """Give what teachers say of the rows left out; None where none are asked."""
-    if verdict.answers is None or not asks_teachers(view, max_boxes):
-        return None
-    rows = view.sharp().task.part(verdict.seen)
-    # F1 gains by a row that is more likely positive than half of F1: the same sum as in `lead`.
-    return np.asarray(view.answers.of_rows[verdict.seen] > f1_of(rows, verdict.answers) / 2)
-
-
-def believes_teachers(view: ClassProblem, verdict: Verdict, said: Bools | None) -> bool:
-    """Tell whether boxes can learn from teachers: these do better on the rows left out, or few could tell."""
-    ahead = _teachers_lead(view, verdict, said)
-    if ahead is None:
-        return False
-    gain, error = ahead
-    n_positive = int(view.positive.sum())
-    few = min(n_positive, len(view.positive) - n_positive) < FEW_JUDGES
-    return gain > (-error if few else 0.0)
 
 
 def thin_faces(view: ClassProblem, boxes: BinBoxes) -> BinBoxes:
@@ -164,7 +128,7 @@ def _soft_holds_better(view: ClassProblem, max_boxes: int, way: Way) -> bool:
     return lead(task, soft, task.union(boxes))[0] > 0
 
 
-def _misses_much(view: ClassProblem, verdict: Verdict, said: Bools | None) -> bool:
+def _misses_much(view: ClassProblem, verdict: Verdict, advice: Advice | None) -> bool:
     """Tell whether boxes of this class miss something, be it a hole in the class or that a value is missing.
 
     A tree that does better on the rows left out is a cheap sign of it, teachers that do much better another.
@@ -175,7 +139,7 @@ def _misses_much(view: ClassProblem, verdict: Verdict, said: Bools | None) -> bo
     gain, error = lead(rows, verdict.tree[verdict.seen], verdict.answers)
     if gain > error:
         return True
-    return said is not None and f1_of(rows, said) > f1_of(rows, verdict.answers) + MUCH
+    return advice is not None and f1_of(rows, advice.said) > f1_of(rows, verdict.answers) + MUCH
 
 
 def _turned_if_better(view: ClassProblem, max_boxes: int, verdict: Verdict) -> Turned | None:
@@ -300,7 +264,7 @@ def _tells_better(
 
 
 def _faultless(
-    view: ClassProblem, trained: Trained, max_boxes: int, verdict: Verdict, said: Bools | None
+    view: ClassProblem, trained: Trained, max_boxes: int, verdict: Verdict, advice: Advice | None
 ) -> tuple[ClassProblem, BinBoxes] | None:
     """Give the boxes found on rows as they are where these refute the blur; None where they do not.
 
@@ -308,10 +272,7 @@ def _faultless(
     of copies, on either side; a fit hides no more than about one row for each condition and box. Teachers
     that know better than boxes say that the truth is no box.
     """
-    if not verdict.clean:
-        return None
-    ahead = _teachers_lead(view, verdict, said)
-    if ahead is None or ahead[0] > 0:
+    if not verdict.clean or advice is None or advice.gain > 0:
         return None
     found, boxes = search(view, trained, max_boxes, Way(False, 0))
     rows, copies = found.task, found.copies()
@@ -325,13 +286,6 @@ def _faultless(
 
 def _n_conditions(view: ClassProblem, boxes: BinBoxes) -> int:
     return int(count_conditions(*boxes, view.features.binning.n_bins, view.problem.categorical).sum())
-
-
-def _teachers_lead(view: ClassProblem, verdict: Verdict, said: Bools | None) -> tuple[float, float] | None:
-    """Give by how much teachers are ahead on the rows left out, and the standard error of that."""
-    if said is None or verdict.answers is None:
-        return None
-    return lead(view.sharp().task.part(verdict.seen), said, verdict.answers)
 
 
 def _within_limits(view: ClassProblem, boxes: BinBoxes) -> bool:

@@ -16,7 +16,8 @@ from ..crisp import Limits, order_boxes
 from ..kernels._threads import run
 from ..kernels.crisp import MISSING
 from ..tables import Table
-from .finish import Found, asks_teachers, believes_teachers, finish, teachers_answers
+from .advice import asks_teachers, teachers_advice
+from .finish import Found, finish
 from .problem import ClassProblem, Problem
 from .settings import Settings
 from .starts import (
@@ -165,12 +166,11 @@ def choose_size(view: ClassProblem) -> int:
     """Choose the number of boxes of a class by cross-validation, doubling it while that pays.
 
     All sizes are searched in the way that holds on rows left out with a middling number of boxes, and learn
-    from teachers if these would: boxes narrower than the noise of blurred copies, say, would make all sizes
-    look alike, and boxes that are not taught fit a small table too closely when they are many.
+    from teachers if so many boxes will: boxes narrower than the noise of blurred copies, say, would make all
+    sizes look alike, and boxes that are not taught fit few rows too closely when they are many.
     """
     verdict = choose_way(view, train_starts(view, AUTO_TRIAL), AUTO_TRIAL)
-    taught = believes_teachers(view, verdict, teachers_answers(view, AUTO_TRIAL, verdict))
-    way = verdict.way._replace(answered=taught)
+    advice = teachers_advice(view, AUTO_SIZES[-1], verdict)
     folds = []
     fold_of = view.problem.fold_numbers(AUTO_FOLDS)
     for fold in range(AUTO_FOLDS):
@@ -180,6 +180,8 @@ def choose_size(view: ClassProblem) -> int:
             folds.append((train.for_class(view.target, view.limits, view.seed), test))
     best_score, best_size, misses = -1.0, 1, 0
     for size in AUTO_SIZES:
+        taught = advice is not None and advice.believed and asks_teachers(view, size)
+        way = verdict.way._replace(answered=taught)
         score = float(np.mean([_validated(*fold, size, way) for fold in folds])) if folds else 0.0
         if score > best_score + AUTO_GAIN:
             best_score, best_size, misses = score, size, 0
