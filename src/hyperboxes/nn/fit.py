@@ -34,8 +34,9 @@ from .ways import Way, choose_way, search
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Numbers of boxes that "auto" tries, and folds it judges them by.
-AUTO_SIZES = (1, 2, 4, 8, 16, 32)
+#: Numbers of boxes that "auto" tries, and folds it judges them by. A second box that does not pay is dropped
+#: anyway, so one is never tried: judged by few rows left out, it would be chosen by chance too often.
+AUTO_SIZES = (2, 4, 8, 16, 32)
 AUTO_FOLDS = 3
 #: Boxes with which the way of searching is chosen that sizes are tried in.
 AUTO_TRIAL = 8
@@ -178,7 +179,7 @@ def choose_size(view: ClassProblem) -> int:
         hits = train.classes == view.target
         if hits.any() and not hits.all() and (test.classes == view.target).any():
             folds.append((train.for_class(view.target, view.limits, view.seed), test))
-    best_score, best_size, misses = -1.0, 1, 0
+    best_score, best_size, misses = -1.0, AUTO_SIZES[0], 0
     for size in AUTO_SIZES:
         taught = advice is not None and advice.believed and asks_teachers(view, size)
         way = verdict.way._replace(answered=taught)
