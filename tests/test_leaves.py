@@ -13,7 +13,17 @@ from hyperboxes import HyperNNClassifier, rules, sql
 from hyperboxes.crisp import BinBoxes, Limits, f1_of
 from hyperboxes.kernels.crisp import MISSING
 from hyperboxes.nn import finish, fit, leaves
-from hyperboxes.nn.leaves import first_holder, open_idle_sides, shown_rows, thin_list, tree_leaves, tree_list
+from hyperboxes.nn.leaves import (
+    CELL_ROWS,
+    LARGEST_CELL,
+    first_holder,
+    open_idle_sides,
+    shown_rows,
+    thin_list,
+    tree_cells,
+    tree_leaves,
+    tree_list,
+)
 from hyperboxes.nn.starts import train_starts
 
 
@@ -277,3 +287,13 @@ def test_databases_answer_as_a_list_of_both_classes():
         cells = [[None if np.isnan(cell) else cell for cell in row] for row in X.tolist()]
         connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", cells)
         assert sql.verify(model.boxes_, connection, "t").mismatches == 0
+
+
+@pytest.mark.parametrize("n_rows", [0, 7, CELL_ROWS, 2 * CELL_ROWS + 3])
+def test_cells_for_a_tree_are_those_of_its_rows_and_none_is_infinite(n_rows):
+    draw = np.random.default_rng(n_rows)
+    X = draw.normal(size=(3_000, 2)) * 10.0 ** draw.integers(-40, 300, size=(3_000, 2))
+    X[::7, 0] = np.nan
+    rows = draw.integers(0, len(X), n_rows)
+    expected = np.clip(X[rows], -LARGEST_CELL, LARGEST_CELL).astype(np.float32)
+    np.testing.assert_array_equal(tree_cells(X, rows), expected)

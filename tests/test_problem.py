@@ -175,6 +175,7 @@ def test_blurred_copies_share_the_weight_of_their_row_and_leave_categories_alone
         np.testing.assert_array_equal(copy == MISSING, view.features.codes == MISSING)
     assert len(view.sharp().task.rows) == n
     assert view.sharp().task is view.sharp().sharp().task  # binned once
+    assert view.sharp().features is view.features
 
 
 def features_of(X):

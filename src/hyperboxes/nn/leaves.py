@@ -30,6 +30,8 @@ Floats32 = NDArray[np.float32]
 Ints = NDArray[np.int64]
 #: Trees are not told cells apart that are larger.
 LARGEST_CELL = 1e30
+#: Rows whose cells are made ready for a tree at a time.
+CELL_ROWS = 1_000
 #: Times that a list is gone through for boxes and sides to do without.
 MAX_PASSES = 5
 
@@ -140,7 +142,7 @@ def _grow(view: ClassProblem, max_leaves: int) -> tuple[DecisionTreeClassifier, 
     X = view.features.X
     rows, weight = shown_rows(view.positive, view.problem.weight)
     tree = DecisionTreeClassifier(max_leaf_nodes=max_leaves, random_state=0)
-    tree.fit(tree_cells(X[rows]), view.positive[rows], sample_weight=weight)
+    tree.fit(tree_cells(X, rows), view.positive[rows], sample_weight=weight)
     nodes = tree.tree_
     # The tree compares float32: a value just above a threshold may go left with it.
     cuts = last_left(nodes.threshold)
@@ -158,10 +160,12 @@ def _bins(binning: Binning, lower: Floats, upper: Floats) -> tuple[Ints, Ints]:
     return first, last
 
 
-def tree_cells(X: Floats) -> Floats32:
-    """Give cells as trees take them, small enough for their sums to be float32."""
+def tree_cells(X: Floats, rows: Ints) -> Floats32:
+    """Give cells of some rows as trees take them, small enough for their sums to be float32."""
+    cells = np.empty((len(rows), X.shape[1]), np.float32)
     with np.errstate(over="ignore"):
-        cells = X.astype(np.float32)
+        for low in range(0, len(rows), CELL_ROWS):  # a part at a time: no copy as float64
+            cells[low : low + CELL_ROWS] = X[rows[low : low + CELL_ROWS]]
     return np.clip(cells, -LARGEST_CELL, LARGEST_CELL, out=cells)
 
 

@@ -287,9 +287,10 @@ class ClassProblem:
     @cached_property
     def features(self) -> Features:
         """Features with categories as places in the class's order, each a bin of its own."""
-        shared = self.problem.features
+        problem = self.problem
         if self.binning is not None:
-            return replace(shared, X=self.in_order(shared.X), binning=self.binning)
+            return Features(self.in_order(problem.X), problem.weight, self.binning, problem.categorical)
+        shared = problem.features
         if not self.orders:
             return shared
         below, above = list(shared.binning.below), list(shared.binning.above)
@@ -359,7 +360,9 @@ class ClassProblem:
 
     @cached_property
     def _sharp(self) -> ClassProblem:
-        return replace(self, binning=self.features.binning)
+        sharp = replace(self, binning=self.features.binning)
+        sharp.__dict__["features"] = self.features  # the same rows in the same bins: once is enough
+        return sharp
 
     def turned(self, times: float = 1.0) -> ClassProblem:
         """Give the problem of the other one of two classes, where a row of this one counts so many times."""

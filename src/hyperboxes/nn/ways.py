@@ -193,8 +193,8 @@ def _tree_answers(view: ClassProblem, max_boxes: int, folds: list[Bools]) -> Boo
         rest = np.flatnonzero(~left_out)
         shown, weight = shown_rows(view.positive[rest], view.problem.weight[rest])
         tree = DecisionTreeClassifier(max_leaf_nodes=2 * max(max_boxes, 1), random_state=0)
-        tree.fit(tree_cells(X[rest[shown]]), view.positive[rest[shown]], sample_weight=weight)
-        answers[left_out] = tree.predict(tree_cells(X[left_out]))
+        tree.fit(tree_cells(X, rest[shown]), view.positive[rest[shown]], sample_weight=weight)
+        answers[left_out] = tree.predict(tree_cells(X, np.flatnonzero(left_out)))
     return answers
 
 
