@@ -102,6 +102,8 @@ def main() -> int:
         print(f"not measured: {', '.join(unmeasured)}")
     if any(table.rows and table.barred for table in tables):
         print(f"bars missed: {', '.join(missed)}" if missed else "all bars held")
+        if choice.quick:
+            print("(of one or two splits, which say little: only a whole run judges)")
     return int(bool(missed))
 
 
