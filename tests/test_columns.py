@@ -79,7 +79,7 @@ def test_standard_units_are_clipped_and_a_missing_value_is_at_the_centre(layout)
 )
 def test_a_code_is_the_number_of_edges_below(edges, cells):
     X = np.array([cells] * len(edges)).T
-    codes = columns.encode(X, tuple(np.array(part) for part in edges))
+    codes = columns.encode(X, columns.ruler([np.array(part) for part in edges]))
     for j, part in enumerate(edges):
         for i, x in enumerate(cells):
             assert codes[j, i] == (MISSING if x != x else sum(edge < x for edge in part))
@@ -94,7 +94,7 @@ def test_codes_are_those_of_searchsorted(layout, n_edges):
         np.sort(column[:n_edges] if n_edges < 200 else np.repeat(column, 2)[:249]) for column in X.T
     )
     edges = tuple(part[~np.isnan(part)] for part in edges)
-    codes = columns.encode(LAYOUTS[layout](X), edges)
+    codes = columns.encode(LAYOUTS[layout](X), columns.ruler(edges))
     for j, part in enumerate(edges):
         expected = np.where(np.isnan(X[:, j]), MISSING, np.searchsorted(part, X[:, j]))
         np.testing.assert_array_equal(codes[j], expected)

@@ -16,7 +16,7 @@ from hyperboxes.crisp import BinBoxes, Limits
 from hyperboxes.kernels.crisp import MISSING
 from hyperboxes.nn import fit, problem
 from hyperboxes.nn.fit import fit_hypernn
-from hyperboxes.nn.problem import Features, Problem, _quota
+from hyperboxes.nn.problem import FEW_LEVELS, SURE_ROWS, Features, Problem, _quota, category_places
 from hyperboxes.nn.settings import Settings
 from hyperboxes.nn.starts import HISTORY_POINTS
 from hyperboxes.tables import Table, read_table
@@ -92,6 +92,143 @@ def test_categories_are_ordered_by_the_share_of_the_class():
     unseen[0, column] = 7
     assert np.isnan(view.in_order(unseen)[0, column])
     assert view.features.binning.n_bins[column] == 4
+
+
+def places_of_draws(shares, n_draws=200, n_levels=60):
+    """Places of categories with one to seven rows each, drawn with the shares that a function gives."""
+    draw = np.random.default_rng(0)
+    for _ in range(n_draws):
+        rows = draw.integers(1, 8, n_levels)
+        hits = draw.binomial(rows, shares(draw, n_levels)).astype(float)
+        yield hits, rows, category_places(hits, rows.astype(float), hits.sum() / rows.sum())
+
+
+def test_categories_of_few_rows_that_differ_by_chance_have_one_place():
+    places = [place for *_, place in places_of_draws(lambda draw, n: np.full(n, 0.3))]
+    assert np.mean([len(set(place.tolist())) == 1 for place in places]) > 0.98
+
+
+def test_categories_of_few_rows_that_do_differ_are_told_apart():
+    together = 0
+    for hits, rows, place in places_of_draws(lambda draw, n: draw.beta(0.5, 1.2, n)):
+        if len(set(place.tolist())) == 1:
+            together += 1
+            continue
+        assert sorted(place.tolist()) == list(range(len(rows)))
+        share = (hits + hits.sum() / rows.sum()) / (rows + 1)
+        assert (np.diff(share[np.argsort(place)]) >= 0).all()
+    assert together < 20
+
+
+def test_categories_of_many_rows_and_few_categories_keep_their_places():
+    rows = np.array([5.0] * (FEW_LEVELS + 2) + [SURE_ROWS] * 3)
+    hits = np.array([1.0] * (FEW_LEVELS + 2) + [0.0, SURE_ROWS, 5.0])
+    place = category_places(hits, rows, 0.2)
+    together, *others = set(place[:-3].tolist())
+    assert not others
+    assert place[-3] < together < place[-2]
+    assert place[-1] not in (together, place[-2], place[-3])
+    few = category_places(hits[-FEW_LEVELS - 3 : -3], rows[-FEW_LEVELS - 3 : -3], 0.2)
+    assert sorted(few.tolist()) == list(range(FEW_LEVELS))
+
+
+def test_categories_of_rows_that_weigh_next_to_nothing_have_a_place():
+    place = category_places(np.full(30, 0.01), np.full(30, 0.02), 0.5)
+    assert set(place.tolist()) == {0}
+
+
+def test_boxes_admit_categories_of_one_place_together():
+    draw = np.random.default_rng(1)
+    codes = draw.integers(0, 80, 240)
+    x = draw.normal(size=240)
+    table = pd.DataFrame({"x": x, "kind": pd.Categorical.from_codes(codes, [f"v{k}" for k in range(80)])})
+    model = HyperNNClassifier(n_boxes=4, random_state=0).fit(table, x > 0.4)
+    assert (model.predict(table) == (x > 0.4)).all()
+    assert "kind" not in str(model.boxes_.conditions(0))
+
+
+def test_a_column_of_many_categories_that_says_nothing_does_no_harm():
+    lost = []
+    for seed in range(4):
+        draw = np.random.default_rng(seed)
+        X = pd.DataFrame(draw.normal(size=(2_250, 4)), columns=list("abcd"))
+        y = draw.uniform(size=2_250) < 1 / (1 + np.exp(1 - 4 * X["a"] + 3 * X["b"]))
+        with_noise = X.assign(kind=pd.Categorical.from_codes(draw.integers(0, 100, 2_250), range(100)))
+        scores = []
+        for table in (X, with_noise):
+            model = HyperNNClassifier(n_boxes=5, random_state=0).fit(table[:250], y[:250])
+            scores.append(f1_score(y[250:], model.predict(table[250:])))
+        lost.append(scores[0] - scores[1])
+    assert np.mean(lost) < 0.02
+
+
+# -- rows that come several times ------------------------------------------------------------------
+
+
+def repeated(times, n_classes=1):
+    """Rows 0, 1, 2, ... of one column, each as often as told."""
+    values = np.repeat(np.arange(len(times), dtype=float), times)
+    return read_table(values[:, None]), np.repeat(np.arange(len(times)) % n_classes, times)
+
+
+def test_a_row_that_comes_several_times_is_shared_out_again():
+    table, classes = repeated([1, 2, 3, 10, 1, 1, 1, 1])
+    problem = problem_of(table, classes)
+    for value, count, weight in ((0, 1, 1.0), (1, 1, 2.0), (2, 3, 1.0), (3, 10, 1.0)):
+        rows = problem.X[:, 0] == value
+        assert (rows.sum(), set(problem.weight[rows].tolist())) == (count, {weight})
+    assert problem.weight.sum() == len(classes)
+    folds = problem.fold_numbers(3)
+    assert set(folds[problem.X[:, 0] == 2].tolist()) == {0, 1, 2}
+    counts = np.bincount(folds[problem.X[:, 0] == 3])
+    assert counts.max() - counts.min() <= 1
+
+
+@pytest.mark.parametrize("factor", [1.0, 7.0, 0.1])
+def test_weights_repeat_rows_but_those_of_a_class_do_not(factor):
+    table, classes = repeated([1, 1, 4, 1, 1, 1, 1, 1, 1, 1], n_classes=2)
+    by_rows = problem_of(table, classes, np.where(classes == 0, factor, 1.0))
+    distinct, own = repeated([1] * 10, n_classes=2)
+    weight = np.where(np.arange(10) == 2, 4.0, 1.0) * np.where(own == 0, factor, 1.0)
+    by_weight = problem_of(distinct, own, weight)
+    np.testing.assert_array_equal(by_rows.X, by_weight.X)
+    np.testing.assert_allclose(by_rows.weight, by_weight.weight)
+    assert [int((by_rows.X[:, 0] == value).sum()) for value in range(10)] == [1, 1, 4, 1, 1, 1, 1, 1, 1, 1]
+
+
+def test_rows_are_shared_out_into_no_more_than_so_many(monkeypatch):
+    monkeypatch.setattr(problem, "MAX_SHARED", 100)
+    table, classes = repeated([400, 50, 1, 2, 300])
+    found = problem_of(table, classes)
+    assert found.weight.sum() == pytest.approx(753)
+    assert len(found.X) <= 100 + 5
+    assert (found.X[:, 0] == 0).sum() == 53
+
+
+def test_a_thinned_table_is_not_shared_out():
+    draw = np.random.default_rng(0)
+    table, classes = read_table(draw.normal(size=(600, 2))), np.zeros(600, np.int64)
+    found = problem_of(table, classes, settings=replace(QUICK, max_rows=60))
+    assert len(found.X) == 60
+    assert found.weight.sum() == pytest.approx(600)
+
+
+def test_what_comes_again_and_again_is_learned_as_it_is():
+    """A hundred cells, each of a class of its own: a row left out whole could only be guessed."""
+    draw = np.random.default_rng(0)
+    truth = draw.uniform(size=(10, 10)) < 0.4
+    X = draw.integers(0, 10, (6_000, 2))
+    y = truth[X[:, 0], X[:, 1]]
+    model = HyperNNClassifier(n_boxes=20, random_state=0).fit(X[:2_000], y[:2_000])
+    assert f1_score(y[2_000:], model.predict(X[2_000:])) > 0.85
+
+
+@pytest.mark.parametrize(("shape", "copies"), [((300, 100), 30), ((300, 20_000), 6), ((80, 10**6), 1)])
+def test_of_a_wide_table_fewer_copies_are_blurred(shape, copies):
+    cells = np.broadcast_to(np.zeros(1), shape)
+    none = np.zeros(1, bool)
+    found = Problem(cells, np.zeros(1, np.int64), np.ones(1), none, none, Settings(), 0)
+    assert found.blur[1] == copies
 
 
 def test_folds_are_even_in_every_class_and_the_same_for_any_permutation():

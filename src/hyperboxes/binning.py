@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .kernels._threads import run
-from .kernels.columns import encode
+from .kernels.columns import Ruler, encode, ruler
 from .kernels.crisp import MISSING
 
 #: Most bins of a feature; codes are bytes and the last one stands for a missing value.
@@ -40,7 +41,7 @@ class Binning:
     above: tuple[NDArray[np.float64], ...]
     integer: NDArray[np.bool_]
 
-    @property
+    @cached_property
     def n_bins(self) -> NDArray[np.int64]:
         """Number of bins of each feature, missing values aside."""
         return np.array([len(cuts) + 1 for cuts in self.below], dtype=np.int64)
@@ -116,7 +117,11 @@ class Binning:
 
         A value between two cuts' data, which learning never saw, goes to the nearer bin.
         """
-        return encode(X, tuple(self._middles(j) for j in range(X.shape[1])))
+        return encode(X, self.ruler())
+
+    def ruler(self) -> Ruler:
+        """Give what ``kernels.columns.encode`` needs, for those who encode a table in many parts."""
+        return ruler([self._middles(j) for j in range(len(self.below))])
 
     def _middles(self, feature: int) -> NDArray[np.float64]:
         # Halving first: the sum of two large values overflows. Rounding may reach `above`, which must

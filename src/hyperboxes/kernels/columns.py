@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from .blocks import over_blocks, row_blocks
 from .crisp import MISSING
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 #: Rows that are turned from row-major to feature-major at a time: they stay in the first-level cache.
 TILE_ROWS = 64
 #: Stretches that the edges of a feature are sorted into.
@@ -25,6 +27,16 @@ class Moments(NamedTuple):
     mass: Floats
     mean: Floats
     squares: Floats
+
+
+class Ruler(NamedTuple):
+    """Sorted edges of each feature, all in one row, and where those of each of its buckets begin."""
+
+    edges: Floats
+    start: Ints
+    origin: Floats
+    inverse: Floats
+    guide: Ints
 
 
 @bare_kernel
@@ -141,11 +153,8 @@ def standard_units(
     return out
 
 
-def encode(X: Floats, edges: tuple[Floats, ...]) -> NDArray[np.uint8]:
-    """Give the number of edges below each cell, ``MISSING`` for NaN; feature-major.
-
-    A cell is compared with the edges of its own bucket alone, few where they are spread evenly.
-    """
+def ruler(edges: Sequence[Floats]) -> Ruler:
+    """Make the edges of all features ready for ``encode``."""
     start = np.concatenate([[0], np.cumsum([len(part) for part in edges], dtype=np.int64)])
     flat = np.concatenate([*edges, np.zeros(1)])
     # Halves, because the distance between large numbers of opposite sign overflows.
@@ -155,8 +164,16 @@ def encode(X: Floats, edges: tuple[Floats, ...]) -> NDArray[np.uint8]:
         inverse = N_BUCKETS / length
     guide = np.empty((len(edges), N_BUCKETS + 1), np.int64)
     _fill_guide(flat, start, origin, inverse, guide)
+    return Ruler(flat, start, origin, inverse, guide)
+
+
+def encode(X: Floats, edges: Ruler) -> NDArray[np.uint8]:
+    """Give the number of edges below each cell, ``MISSING`` for NaN; feature-major.
+
+    A cell is compared with the edges of its own bucket alone, few where they are spread evenly.
+    """
     out = np.empty((X.shape[1], X.shape[0]), np.uint8)
-    over_blocks(lambda cells, rows: _encode(cells, flat, start, origin, inverse, guide, rows.start, out), X)
+    over_blocks(lambda cells, rows: _encode(cells, *edges, rows.start, out), X)
     return out
 
 

@@ -126,7 +126,7 @@ def cross_neighbours(codes: Codes, Z: NDArray[np.float32], rng: np.random.Genera
 
 
 def grouped_parts(codes: Codes, positive: Bools) -> Ints:
-    """Share out the rows, equal ones to the same part, classes evenly.
+    """Share out the rows, equal ones to the same part unless there are many, classes evenly.
 
     Equal rows of two classes in different parts would each teach a forest to answer the other wrongly.
     """
@@ -140,7 +140,11 @@ def grouped_parts(codes: Codes, positive: Bools) -> Ints:
         members = np.argsort(first)
         members = members[positive[first[members]] == side]
         part[members] = np.arange(len(members)) % PARTS
-    return np.asarray(part[group.ravel()], dtype=np.int64)
+    group = group.ravel()
+    part_of = part[group]
+    many = np.flatnonzero(np.bincount(group)[group] > PARTS)
+    part_of[many[np.lexsort((positive[many], group[many]))]] = np.arange(len(many)) % PARTS
+    return np.asarray(part_of, dtype=np.int64)
 
 
 def forest_shares(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ..binning import MAX_BINS, Binning
 from ..boxes import Boxes
 from ..crisp import BinBoxes, CrispTask, Limits
-from ..kernels.columns import bin_weights, extents, look_up
+from ..kernels.columns import bin_weights, encode, extents, look_up
 from ..kernels.crisp import MISSING
 from ..kernels.rows import canonical_rows
 from ..scaling import clipped_units, scaled, standardise
@@ -34,6 +35,11 @@ HEAVY = 1.5
 MIDDLE, NORMAL_MIDDLE = (0.05, 0.95), 3.29
 #: Cells that are blurred at a time: noise takes eight times the room of the bins it ends in.
 BLURRED_AT_ONCE = 1 << 20
+#: Categories of few rows that a column may have to be told apart, the rows from which on they are not few,
+#: and the standard errors by which more of them must differ.
+FEW_LEVELS, SURE_ROWS, PROOF = 10, 25, 3.0
+#: Times that a row comes from which on it is shared out again, into about so many rows in all at most.
+SEVERAL, MAX_SHARED = 3, 10_000
 #: How far beyond the data a side lies that starts open, in scaled units.
 BEYOND_DATA = 0.5
 
@@ -152,6 +158,7 @@ class Features:
         n, n_features = self.X.shape
         codes = np.empty((n_features, n * (copies + 1)), np.uint8)
         codes[:, :n] = self.codes
+        ruler = self.binning.ruler()
         step = max(BLURRED_AT_ONCE // max(n_features, 1), 1)
         for copy in range(1, copies + 1):
             for low in range(0, n, step):
@@ -161,7 +168,7 @@ class Features:
                 blurred *= width
                 with np.errstate(over="ignore"):
                     blurred += self.X[rows]
-                part = self.binning.encode(blurred)
+                part = encode(blurred, ruler)
                 for j, place in moved.items():
                     ranks = self.ranks[j, : self.binning.n_bins[j]]
                     nearest = np.searchsorted((ranks[:-1] + ranks[1:]) / 2, place)
@@ -203,6 +210,9 @@ class Problem:
             merged = merged * (n_distinct / merged.sum())
         of_categories = np.array([name in table.categories for name in table.feature_names], dtype=bool)
         ordered = np.array([name in table.ordered for name in table.feature_names], dtype=bool)
+        if len(index) == n_distinct:  # else a row stands for others too, which are not like it
+            shares = _shares(classes[index], merged)
+            index, merged = np.repeat(index, shares), np.repeat(merged / shares, shares)
         X = np.ascontiguousarray(table.matrix[index])
         return cls(X, classes[index], merged, of_categories, of_categories & ~ordered, settings, seed)
 
@@ -243,15 +253,18 @@ class Problem:
     def blur(self) -> tuple[float, int]:
         """Noise and number of the copies: the more rows, the less of both."""
         n = max(len(self.X), 1)
-        copies = self.settings.max_jittered_rows // n - 1
-        return self.settings.jitter * n**-0.2, int(np.clip(copies, 0, self.settings.jitter_copies))
+        settings = self.settings
+        copies = settings.max_jittered_rows // n - 1
+        if copies > 0:  # of a wide table fewer, but one at least
+            copies = min(copies, max(settings.max_jittered_cells // max(self.X.size, 1), 1))
+        return settings.jitter * n**-0.2, int(np.clip(copies, 0, settings.jitter_copies))
 
     def for_class(self, target: int, limits: Limits, seed: int) -> ClassProblem:
         """Give the problem of one class against the rest."""
         return ClassProblem(self, target, limits, seed, self._category_orders(target))
 
     def _category_orders(self, target: int) -> dict[int, Ints]:
-        """For each categorical column, the place of each category when sorted by the target's share."""
+        """For each categorical column, the place of each category."""
         orders = {}
         hit = self.weight * (self.classes == target)
         base = hit.sum() / self.weight.sum()
@@ -259,12 +272,8 @@ class Problem:
             known = ~np.isnan(self.X[:, column])
             codes = self.X[known, column].astype(np.int64)
             size = int(codes.max(initial=0)) + 1
-            share = (np.bincount(codes, hit[known], size) + base) / (
-                np.bincount(codes, self.weight[known], size) + 1
-            )
-            place = np.empty(size, np.int64)
-            place[np.argsort(share, kind="stable")] = np.arange(size)
-            orders[int(column)] = place
+            hits, rows = np.bincount(codes, hit[known], size), np.bincount(codes, self.weight[known], size)
+            orders[int(column)] = category_places(hits, rows, float(base))
         return orders
 
 
@@ -295,7 +304,7 @@ class ClassProblem:
             return shared
         below, above = list(shared.binning.below), list(shared.binning.above)
         for column, place in self.orders.items():
-            cuts = np.arange(len(place) - 1, dtype=np.float64)
+            cuts = np.arange(place.max(initial=0), dtype=np.float64)
             below[column], above[column] = cuts, cuts + 1
         binning = replace(shared.binning, below=tuple(below), above=tuple(above))
         return replace(shared, X=self.in_order(shared.X), binning=binning)
@@ -409,6 +418,53 @@ class ClassProblem:
             lower[:, j] = edges[np.minimum(boxes.first[:, j], len(place) - 1)]
             upper[:, j] = edges[np.minimum(boxes.last[:, j], len(place) - 1) + 1]
         return lower, upper
+
+
+def category_places(hits: NDArray[Any], rows: NDArray[Any], base: float) -> Ints:
+    """Give the place of each category, sorted by the share of hits among its rows.
+
+    Of many categories with few rows each, some have many hits by chance alone; sorted by them, a column that
+    says nothing would repeat the labels. So where those of few rows do not differ more than chance would have
+    it, they have one place together.
+    """
+    share = (hits + base) / (rows + 1)
+    alike = rows < SURE_ROWS
+    if alike.sum() <= FEW_LEVELS or _differ(hits[alike], rows[alike], base):
+        alike[:] = False
+    share[alike] = (hits[alike].sum() + base) / (rows[alike].sum() + 1)
+    order = np.lexsort((alike, share))
+    place = np.empty(len(rows), np.int64)
+    place[order] = np.cumsum(np.append(False, ~(alike[order][1:] & alike[order][:-1])))
+    return place
+
+
+def _differ(hits: NDArray[Any], rows: NDArray[Any], base: float) -> bool:
+    """Tell whether the shares of hits differ from a base by more than chance, all taken together.
+
+    By their squared distances in standard errors: one each by chance, with the variance of a binomial count.
+    """
+    hits, rows = hits[rows > 0], rows[rows > 0]
+    variance = max(base * (1 - base), 1e-12)
+    surplus = ((hits - base * rows) ** 2 / (variance * rows) - 1).sum()
+    return bool(surplus > PROOF * math.sqrt((2 + (1 / variance - 6) / np.maximum(rows, 1)).sum()))
+
+
+def _shares(classes: Ints, weight: Floats) -> Ints:
+    """Tell into how many equal parts each row is shared out: as many as it comes, from ``SEVERAL`` on.
+
+    What comes again and again is known, and folds must not make it unknown: left out as one, such rows would
+    be guessed, and what is judged best would be what guesses best. Where most rows of a class weigh the
+    same, that is what one weighs: weights of classes repeat no row.
+    """
+    times = weight.copy()
+    for label in np.unique(classes):
+        rows = classes == label
+        usual = np.median(weight[rows])
+        if 2 * (weight[rows] == usual).sum() > rows.sum():
+            times[rows] /= usual
+    times *= min(1.0, MAX_SHARED / max(float(times.sum()), 1.0))
+    # A little more, so that sums of weights count alike however they are rounded.
+    return np.where(times > SEVERAL - 1e-9, times + 1e-9, 1.0).astype(np.int64)
 
 
 def _quota(counts: Ints, max_rows: int) -> Ints:

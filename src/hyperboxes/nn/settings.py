@@ -29,9 +29,9 @@ class Settings:
         Adam's rate, falling along a cosine.
     boundary_temperature, last_boundary_temperature : float
         How soft a face is on a small table, in scaled units, falling geometrically; see ``temperatures``.
-    jitter, jitter_copies, max_jittered_rows
+    jitter, jitter_copies, max_jittered_rows, max_jittered_cells
         Noise of the blurred copies is ``jitter * n ** -0.2`` standard deviations; at most so many copies
-        of each row, and rows in all.
+        of each row, and rows and about so many cells in all.
     max_rows : int
         Rows used for learning; a larger table is thinned out by class.
     condition_price, box_price : float
@@ -53,6 +53,7 @@ class Settings:
     jitter: float = 0.7
     jitter_copies: int = 30
     max_jittered_rows: int = 60_000
+    max_jittered_cells: int = 40_000_000
     max_rows: int = 100_000
     condition_price: float = 0.3
     box_price: float = 1.0
