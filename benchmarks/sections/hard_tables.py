@@ -173,6 +173,42 @@ def counts(n, rng):
     return X, y ^ (rng.uniform(size=n) < 0.05)
 
 
+def grid(n_columns, n_values, noise):
+    """Let every cell of a small grid have a class of its own: few distinct rows, each many times."""
+
+    def draw(n, rng):
+        X = rng.integers(0, n_values, (n, n_columns))
+        chance = np.where(rng.uniform(size=(n_values,) * n_columns) < 0.4, 1 - noise, noise)
+        return X.astype(float), rng.uniform(size=n) < chance[tuple(X.T)]
+
+    return draw
+
+
+def default_records(n, rng):
+    """Mix one row in eight from a dozen records, each with a class of its own, into rows cut obliquely."""
+    records, classes = rng.normal(size=(12, 4)), rng.uniform(size=12) < 0.5
+    which, X = rng.integers(0, 12, n), rng.normal(size=(n, 4))
+    copied = rng.uniform(size=n) < 0.12
+    y = np.where(copied, classes[which], X[:, 0] + X[:, 1] > 1)
+    return np.where(copied[:, None], records[which], X), y
+
+
+def many_levels(n_columns, n_levels, effect=0.0):
+    """Add columns of many categories to six numbers; the first has an effect, the others say nothing."""
+
+    def draw(n, rng):
+        frame = pd.DataFrame(rng.normal(size=(n, 6)), columns=[f"x{j}" for j in range(6)])
+        odds = 3 * frame.x0 - 2 * frame.x1 + 1.6 * frame.x2 * frame.x0 - 1
+        for column in range(n_columns):
+            codes = rng.integers(0, n_levels, n)
+            frame[f"c{column}"] = pd.Categorical.from_codes(codes, [f"v{v}" for v in range(n_levels)])
+            if column == 0:
+                odds = odds + effect * rng.normal(size=n_levels)[codes]
+        return frame, rng.uniform(size=n) < 1 / (1 + np.exp(-odds.to_numpy()))
+
+    return draw
+
+
 def _normal(U):
     from scipy.special import ndtri
 
@@ -294,6 +330,9 @@ TABLES = {
     table.name: table
     for table in (
         HardTable("mixed", "numbers and categories", made(mixed, 2000), quick=True),
+        HardTable("levels", "3 × 200 categories", made(many_levels(3, 200), 1000), quick=True),
+        HardTable("levels few", "100 categories, 250 rows", made(many_levels(1, 100), 250)),
+        HardTable("levels that tell", "100 categories", made(many_levels(1, 100, effect=4.0), 2000)),
         HardTable("titanic", "mixed, missing", loaded("titanic"), ("1",), quick=True),
         HardTable("penguins", "mixed, missing", loaded("penguins"), ("Adelie", "Chinstrap", "Gentoo")),
         HardTable("kr-vs-kp", "36 categories", loaded("kr-vs-kp"), ("won",)),
@@ -317,6 +356,9 @@ TABLES = {
         HardTable("noise few", "20 % wrong, 300 rows", made(BOXES, 300, flips=0.2), n_seeds=40, quick=True),
         HardTable("oblique", "no box is true", made(oblique, 1000), quick=True),
         HardTable("ring", "no box is true", made(ring, 2000)),
+        HardTable("grid", "100 distinct rows", made(grid(2, 10, 0.0), 3000), quick=True),
+        HardTable("grid noise", "32 distinct, noise", made(grid(5, 2, 0.1), 500)),
+        HardTable("records", "12 rows repeated", made(default_records, 1000)),
         HardTable("chessboard", "no first cut helps", made(chessboard, 2000)),
         HardTable("tiny", "60 rows", made(boxes_in(5, 1, 2, 0.4), 60), n_seeds=40, quick=True),
         HardTable("diabetes", "small and noisy", loaded("diabetes"), quick=True),
