@@ -128,6 +128,9 @@ def test_categories_of_many_rows_and_few_categories_keep_their_places():
     assert not others
     assert place[-3] < together < place[-2]
     assert place[-1] not in (together, place[-2], place[-3])
+    between = category_places(np.insert(hits, 6, 9.8), np.insert(rows, 6, 49.0), 0.2)  # a share like theirs
+    assert len(set(np.delete(between[:-3], 6).tolist())) == 1
+    assert between[6] != between[5]
     few = category_places(hits[-FEW_LEVELS - 3 : -3], rows[-FEW_LEVELS - 3 : -3], 0.2)
     assert sorted(few.tolist()) == list(range(FEW_LEVELS))
 
@@ -145,6 +148,8 @@ def test_boxes_admit_categories_of_one_place_together():
     model = HyperNNClassifier(n_boxes=4, random_state=0).fit(table, x > 0.4)
     assert (model.predict(table) == (x > 0.4)).all()
     assert "kind" not in str(model.boxes_.conditions(0))
+    view = view_of(read_table(table), (x > 0.4).astype(np.int64))
+    assert view.features.binning.n_bins[1] == 1
 
 
 def test_a_column_of_many_categories_that_says_nothing_does_no_harm():
@@ -184,16 +189,16 @@ def test_a_row_that_comes_several_times_is_shared_out_again():
     assert counts.max() - counts.min() <= 1
 
 
-@pytest.mark.parametrize("factor", [1.0, 7.0, 0.1])
+@pytest.mark.parametrize("factor", [1.0, 7.0, 0.1, 0.7])
 def test_weights_repeat_rows_but_those_of_a_class_do_not(factor):
-    table, classes = repeated([1, 1, 4, 1, 1, 1, 1, 1, 1, 1], n_classes=2)
+    table, classes = repeated([1, 1, 3, 1, 1, 1, 1, 1, 1, 1], n_classes=2)
     by_rows = problem_of(table, classes, np.where(classes == 0, factor, 1.0))
     distinct, own = repeated([1] * 10, n_classes=2)
-    weight = np.where(np.arange(10) == 2, 4.0, 1.0) * np.where(own == 0, factor, 1.0)
+    weight = np.where(np.arange(10) == 2, 3.0, 1.0) * np.where(own == 0, factor, 1.0)
     by_weight = problem_of(distinct, own, weight)
     np.testing.assert_array_equal(by_rows.X, by_weight.X)
     np.testing.assert_allclose(by_rows.weight, by_weight.weight)
-    assert [int((by_rows.X[:, 0] == value).sum()) for value in range(10)] == [1, 1, 4, 1, 1, 1, 1, 1, 1, 1]
+    assert [int((by_rows.X[:, 0] == value).sum()) for value in range(10)] == [1, 1, 3, 1, 1, 1, 1, 1, 1, 1]
 
 
 def test_rows_are_shared_out_into_no_more_than_so_many(monkeypatch):

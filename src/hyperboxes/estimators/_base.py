@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date, timedelta
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +32,8 @@ from ..tables import Table, as_array, as_frame, read_table, to_matrix
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+#: The least that all rows may weigh, and its inverse the most: sums and quotients of weights stay finite.
+LEAST_WEIGHT = 1e-100
 
 
 class BoxEstimator(BaseEstimator):
@@ -39,6 +43,8 @@ class BoxEstimator(BaseEstimator):
     """
 
     categorical_features: Any
+    #: Whether it was learned from a frame, whose columns have names.
+    _knows_names = True
     #: Told the share of the learning that is done, where the learner knows; the command line sets it.
     _progress: Callable[[float], None] | None = None
 
@@ -71,8 +77,15 @@ class BoxEstimator(BaseEstimator):
     def _matrix(self, X: ArrayLike) -> NDArray[Any]:
         """Check a table against the fitted one and give its numbers."""
         check_is_fitted(self)
-        validate_data(self, X if as_frame(X) is not None else as_array(X), skip_check_array=True, reset=False)
-        matrix = to_matrix(X, self.boxes_.feature_names, self.boxes_.categories, positions=False)
+        frame = as_frame(X)
+        validate_data(self, X if frame is not None else as_array(X), skip_check_array=True, reset=False)
+        names, categories = self.boxes_.feature_names, self.boxes_.categories
+        if frame is not None and not self._knows_names:
+            # Learned from an array, whose columns had no names: those of a frame are taken as they come.
+            own = tuple(str(name) for name in frame.columns)
+            categories = {own[names.index(name)]: values for name, values in categories.items()}
+            names = own
+        matrix = to_matrix(X, names, categories, positions=False)
         if not len(matrix):
             raise ValueError(
                 f"Found array with 0 sample(s) (shape={matrix.shape}) while a minimum of 1 is required."
@@ -95,12 +108,18 @@ class BoxEstimator(BaseEstimator):
         else:
             validate_data(self, as_array(X), skip_check_array=True, reset=reset)
             table = read_table(X, self.categorical_features)
+        if reset:
+            self._knows_names = frame is not None
         for name, column in zip(table.feature_names, table.matrix.T, strict=True):
             if np.isnan(column[0]) and np.isnan(column).all():
                 warnings.warn(
                     f"column {name!r} holds no value at all and is not used", UserWarning, stacklevel=4
                 )
         return table
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell whether there are boxes: a fit that failed has checked a table, but learned nothing."""
+        return hasattr(self, "boxes_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -227,7 +246,14 @@ class BoxClassifier(ClassifierMixin, BoxEstimator):
                 f"which is not among the classes {self.classes_.tolist()}"
             )
         weight = _check_sample_weight(sample_weight, table.matrix, dtype=np.float64, ensure_non_negative=True)
-        return table, codes, self._weigh_classes(codes, weight)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = self._weigh_classes(codes, weight)
+            total = float(weight.sum())
+        if not LEAST_WEIGHT <= total <= 1 / LEAST_WEIGHT and total != 0:
+            raise ValueError(
+                f"the weights of all rows sum to {total:g}; scale them so that a row of usual weight has 1"
+            )
+        return table, codes, weight
 
     def _narrow_labels(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Let a subclass merge labels before classes are read."""
@@ -236,7 +262,7 @@ class BoxClassifier(ClassifierMixin, BoxEstimator):
     def _weigh_classes(self, classes: Ints, weight: Floats) -> Floats:
         if self.class_weight is None:
             return weight
-        present = np.unique(classes)
+        present = np.flatnonzero(np.bincount(classes, weight, len(self.classes_)) > 0)
         factors = np.ones(len(self.classes_))
         asked = self.class_weight
         if isinstance(asked, dict):
@@ -247,10 +273,16 @@ class BoxClassifier(ClassifierMixin, BoxEstimator):
                     f"class_weight names {unknown}, not among the classes {self.classes_.tolist()}"
                 )
             for index, label in enumerate(self.classes_.tolist()):
-                factors[index] = asked.get(label, 1.0)
-        else:
-            factors[present] = compute_class_weight(asked, classes=present, y=classes, sample_weight=weight)
-        return weight * factors[classes]
+                factor = asked.get(label, 1.0)
+                if not isinstance(factor, int | float | np.number) or not 0 <= factor < math.inf:
+                    raise ValueError(f"class_weight of {label!r} must be a number from 0 on, got {factor!r}")
+                factors[index] = factor
+        elif len(present):
+            counted = np.isin(classes, present)
+            factors[present] = compute_class_weight(
+                asked, classes=present, y=classes[counted], sample_weight=weight[counted]
+            )
+        return np.asarray(weight * factors[classes])
 
 
 def _check_labels(y: ArrayLike) -> NDArray[Any]:
@@ -258,6 +290,10 @@ def _check_labels(y: ArrayLike) -> NDArray[Any]:
     if hasattr(y, "to_numpy") and not isinstance(y, np.ndarray):
         y = y.to_numpy()
     labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind in "mM" or _is_date(labels):
+        raise ValueError(
+            "y holds dates or times, which are no class labels: give them as text, y.astype(str)"
+        )
     missing = labels != labels if labels.dtype.kind == "f" else np.zeros(0, bool)
     if labels.dtype == object:
         missing = np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
@@ -280,6 +316,10 @@ def _check_labels(y: ArrayLike) -> NDArray[Any]:
     return labels
 
 
+def _is_date(labels: NDArray[Any]) -> bool:
+    return labels.dtype == object and any(isinstance(label, date | timedelta) for label in labels.tolist())
+
+
 def _is_missing(label: object) -> bool:
     return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
 
@@ -295,6 +335,9 @@ def _kind(label: object) -> str:
 def _counts(boxes: Boxes, table: Table, classes: Ints, weight: Floats, n_classes: int) -> Floats:
     """Sum the training weight of each class by deciding box; last, rows in no box."""
     cell = (boxes.decide(table.matrix) + 1) * n_classes + classes
+    if not (weight == weight.astype(np.int64)).all():  # sums of fractions depend on their order
+        order = np.lexsort((weight, cell))
+        cell, weight = cell[order], weight[order]
     counts = np.bincount(cell, weight, (boxes.n_boxes + 1) * n_classes)
     return np.roll(counts.reshape(-1, n_classes), -1, axis=0).astype(np.float64)
 

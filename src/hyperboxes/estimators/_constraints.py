@@ -20,8 +20,12 @@ def read_limits(
     required_features: Sequence[str | int],
     monotonic_cst: Mapping[str, int] | Sequence[int] | None,
     max_conditions: int | None,
+    against: bool = False,
 ) -> Limits:
-    """Turn parameters into what boxes may ask; contradictions raise."""
+    """Turn parameters into what boxes may ask; contradictions raise.
+
+    ``against`` is for boxes of the other one of two classes: what speaks for the one speaks against it.
+    """
     names = table.feature_names
     limits = Limits.none(len(names))
     forbidden = _columns("forbidden_features", forbidden_features, names)
@@ -38,15 +42,19 @@ def read_limits(
             raise ValueError("monotonic_cst needs two classes: with more there is no one direction")
         if sign and names[column] in table.categories:
             raise ValueError(f"monotonic_cst names {names[column]!r}, which is categorical")
-        if sign > 0:
-            limits.may_high[column] = False
-        elif sign < 0:
-            limits.may_low[column] = False
+        if sign:
+            closed = limits.may_low if (sign < 0) != against else limits.may_high
+            closed[column] = False
     if max_conditions is None:
         return limits
     if len(required) > max_conditions:
         raise ValueError(f"{len(required)} required features do not fit in max_conditions={max_conditions}")
     return replace(limits, max_conditions=int(max_conditions))
+
+
+def is_position(item: Any) -> bool:
+    """Tell whether something is a whole number; True and False are no positions, but parts of a mask."""
+    return isinstance(item, int | np.integer) and not isinstance(item, bool)
 
 
 def _signs(asked: Mapping[str, int] | Sequence[int] | None, names: tuple[str, ...]) -> dict[int, int]:
@@ -71,7 +79,7 @@ def _columns(parameter: str, asked: Iterable[Any], names: tuple[str, ...]) -> li
             if item not in names:
                 raise ValueError(f"{parameter} names {item!r}; the features are {list(names)}")
             columns.append(names.index(item))
-        elif isinstance(item, int | np.integer) and -len(names) <= item < len(names):
+        elif is_position(item) and -len(names) <= item < len(names):
             columns.append(int(item) % len(names))
         else:
             raise ValueError(

@@ -471,7 +471,8 @@ class FMMClassifier(_FuzzyClassifier):
 
     def membership(self, X: ArrayLike, upper: ArrayLike | None = None) -> Floats:
         """Give the published membership of each row in each box, shape (n_samples, n_boxes)."""
-        return self._network.memberships(*self._test_intervals(X, upper))
+        intervals = self._test_intervals(X, upper)
+        return self._network.memberships(*intervals)
 
 
 class Member(NamedTuple):

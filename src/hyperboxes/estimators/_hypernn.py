@@ -22,11 +22,12 @@ from ..nn.settings import Settings
 from ..scaling import standardise
 from ..tables import Table
 from ._base import BoxClassifier
-from ._constraints import read_limits
+from ._constraints import is_position, read_limits
 from ._memory import Memory
 from ._one_versus_rest import OneVersusRest
 from ._soft import SoftNetwork, import_network
 
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Rows that partial_fit remembers.
@@ -53,8 +54,9 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
     init : {"auto", "clusters", "tree"} or Boxes, default="auto"
         Where boxes start: the recipe's own mix of starts, clusters of the class, leaves of a
         decision tree, or given boxes, such as a PRIM result or hand-written rules.
-    frozen : bool or sequence of int, default=False
-        Which boxes of ``init`` stay as they are and come first in the model; True for all.
+    frozen : bool, sequence of int or of bool, default=False
+        Which boxes of ``init`` stay as they are and come first in the model: positions, a mark for each, or
+        True for all.
     decision : {"auto", "crisp", "soft"}, default="auto"
         ``"soft"`` lets the network's output decide instead of the boxes, as the paper does;
         ``fidelity_`` says how often the two agree. ``"auto"`` is soft for the paper's recipe only.
@@ -75,8 +77,9 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
         What a condition and a box must earn, in rows put right; higher means simpler. Where boxes of a
         small table learn from a forest's and a regression's answers, a fifth of it.
     monotonic_cst : dict or array-like, optional
-        1: a larger value can only speak for the positive class (no upper bounds), -1: only a smaller
-        one, 0: free. By feature name or in column order. Two classes only.
+        1: a larger value can only speak for the positive class (its boxes have no upper bounds, those of
+        the other class no lower ones), -1: only a smaller one, 0: free. By feature name or in column
+        order. Two classes only.
     forbidden_features, required_features : sequence of str or int, default=()
         Features that no box may restrict, and that every box must restrict.
     categorical_features : "from_dtype", sequence of str or int, or None, default="from_dtype"
@@ -209,6 +212,7 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
     def _fit_boxes(self, table: Table, classes: Ints, weight: Floats) -> Boxes:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         given, kept = self._given_boxes(table)
+        whole = weight
         if kept is not None:
             # Kept boxes come first and decide their rows; the others learn from what is left.
             weight = np.where(kept.apply(table.matrix) >= 0, 0.0, weight)
@@ -216,12 +220,15 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
         gradient = self._torch_gradient(settings, len(table.matrix), seed)
         with side_by_side(settings.polish):
             fit = fit_hypernn(
-                table, classes, self._plain_labels(), weight, self._targets(), limits=self._limits(table),
+                table, classes, self._plain_labels(), weight, self._targets(),
+                limits=self._limits_by_class(table),
                 settings=settings, given=given, warm=self._warm_boxes(table), gradient=gradient,
                 may_turn=self._may_turn(), seed=seed, progress=self.verbose,
             )  # fmt: skip
         self.history_, self.n_iter_ = fit.history, settings.n_steps if gradient is None else gradient.n_epochs
-        boxes = fit.boxes if kept is None else Boxes.concat([kept, fit.boxes])
+        boxes = fit.boxes
+        if kept is not None:
+            boxes = Boxes.concat([kept, boxes.select(_that_help(kept, boxes, table, classes, whole))])
         if not fit.settled:
             boxes = self._with_uncovered(boxes, table, classes, weight)
         self._keep_network(boxes, table, weight, gradient)
@@ -283,17 +290,17 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
                 raise ValueError(f"n_boxes[{label!r}] must be a number of boxes or 'auto', got {number!r}")
         return {known.index(label): number for label, number in self.n_boxes.items() if number != 0}
 
-    def _limits(self, table: Table) -> Limits:
+    def _limits(self, table: Table, *, against: bool) -> Limits:
         return read_limits(
             table, len(self.classes_), forbidden_features=self.forbidden_features,
             required_features=self.required_features, monotonic_cst=self.monotonic_cst,
-            max_conditions=self.max_conditions,
+            max_conditions=self.max_conditions, against=against,
         )  # fmt: skip
 
     def _given_boxes(self, table: Table) -> tuple[Boxes | None, Boxes | None]:
         """Split given boxes into those to start from and those to keep as they are."""
         if not isinstance(self.init, Boxes):
-            if np.any(self.frozen):
+            if self.frozen if isinstance(self.frozen, bool | np.bool_) else len(self.frozen):
                 raise ValueError("frozen needs init to be Boxes: there is nothing to keep")
             return None, None
         if self.init.feature_names != table.feature_names:
@@ -315,11 +322,7 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
             uncovered="default",
             scale=None,
         )
-        if isinstance(self.frozen, bool | np.bool_):
-            frozen = np.full(given.n_boxes, bool(self.frozen))
-        else:
-            frozen = np.zeros(given.n_boxes, bool)
-            frozen[np.asarray(self.frozen, dtype=np.int64)] = True
+        frozen = _chosen_boxes(self.frozen, given.n_boxes)
         kept = given.select(frozen) if frozen.any() else None
         return (given.select(~frozen) if not frozen.all() else None), kept
 
@@ -418,3 +421,45 @@ class HyperNNClassifier(OneVersusRest, BoxClassifier):
         if not hasattr(self, "_memory"):
             self._memory = Memory(MEMORY_ROWS, int(check_random_state(self.random_state).randint(2**31 - 1)))
         return self._learn(*self._memory.add(table, codes, weight))
+
+
+def _chosen_boxes(asked: bool | Sequence[Any], n_boxes: int) -> Bools:
+    """Read which boxes are meant: all or none, positions, or a mark for each."""
+    if isinstance(asked, bool | np.bool_):
+        return np.full(n_boxes, bool(asked))
+    items = list(asked)
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        if len(items) != n_boxes:
+            raise ValueError(f"frozen marks {len(items)} boxes; init has {n_boxes}")
+        return np.array(items, dtype=bool)
+    chosen = np.zeros(n_boxes, bool)
+    for item in items:
+        if not is_position(item) or not -n_boxes <= item < n_boxes:
+            raise ValueError(f"frozen has {item!r}; give positions of the {n_boxes} boxes of init, or True")
+        chosen[item] = True
+    return chosen
+
+
+def _that_help(kept: Boxes, more: Boxes, table: Table, classes: Ints, weight: Floats) -> Bools:
+    """Tell which boxes, one after another behind the kept ones, raise the F1 of their class on all rows.
+
+    They were learned from the rows that the kept ones leave. What is left of a class may be told best there
+    by one box around everything, which would undo what the kept ones tell.
+    """
+    labels = more.classes.tolist()
+    decided = kept.apply(table.matrix)
+    free = decided < 0
+    told_as = np.array([*map(labels.index, kept.labels.tolist()), -1])[decided]
+    inside = more.contains(table.matrix)
+    helps = np.zeros(more.n_boxes, bool)
+    for box, label in enumerate(more.labels.tolist()):
+        own, told = classes == labels.index(label), told_as == labels.index(label)
+        more_told = told | (free & inside[:, box])
+        before, after = (
+            weight[own & some].sum() / (weight[own].sum() + weight[some].sum()) for some in (told, more_told)
+        )
+        if after > before:
+            helps[box] = True
+            told_as[more_told] = labels.index(label)
+            free &= ~inside[:, box]
+    return helps

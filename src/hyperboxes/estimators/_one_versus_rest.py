@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..boxes import Boxes
+from ..crisp import Limits
 from ..scaling import power_of_two_scale
 from ..tables import Table
 
@@ -49,9 +51,24 @@ class OneVersusRest:
         """Classes that get boxes: one of two, unless rows in no box need every class described."""
         if len(self.classes_) > 2 or self.uncovered in ("nearest", "reject"):
             return list(range(len(self.classes_)))
+        return [self._positive()]
+
+    def _positive(self) -> int:
+        """Give the class that is positive where there are two."""
         if self.positive_label is not None:
-            return [int(np.flatnonzero(self.classes_ == self.positive_label)[0])]
-        return [len(self.classes_) - 1]
+            return int(np.flatnonzero(self.classes_ == self.positive_label)[0])
+        return len(self.classes_) - 1
+
+    @abstractmethod
+    def _limits(self, table: Table, *, against: bool) -> Limits:
+        """Read what boxes of the positive class may ask, or those ``against`` it."""
+
+    def _limits_by_class(self, table: Table) -> dict[int, Limits]:
+        """Read what boxes of each class may ask."""
+        positive = self._positive()
+        return {
+            target: self._limits(table, against=target != positive) for target in range(len(self.classes_))
+        }
 
     def _with_uncovered(self, boxes: Boxes, table: Table, classes: Ints, weight: Floats) -> Boxes:
         """Set what rows in no box get."""
@@ -70,7 +87,7 @@ class OneVersusRest:
         described = (
             np.isin(labels, boxes.labels) if boxes.n_boxes else np.isin(range(len(labels)), self._described())
         )
-        if len(labels) == 2 and described.sum() == 1:
+        if len(labels) == 2 and described.sum() == 1 and (boxes.n_boxes or shares[~described].any()):
             shares[described] = -1.0  # the boxes already say all there is to say about this class
         default = labels[int(shares.argmax())].item()
         if rule == "nearest" and boxes.n_boxes:

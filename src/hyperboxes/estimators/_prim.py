@@ -204,7 +204,7 @@ class PRIMClassifier(OneVersusRest, BoxClassifier):
         return cls(**{"n_boxes": None, **preset, **parameters})
 
     def _fit_boxes(self, table: Table, classes: Ints, weight: Floats) -> Boxes:
-        settings, limits, seed = _settings(self), self._limits(table), _seed(self.random_state)
+        settings, limits, seed = _settings(self), self._limits_by_class(table), _seed(self.random_state)
         labels = self._plain_labels()
         learned, codes, mass = drop_weightless(table, classes, weight)
         present = np.unique(codes)
@@ -216,7 +216,7 @@ class PRIMClassifier(OneVersusRest, BoxClassifier):
             tell = progress(targets.index(target))
             found = cover(
                 ranks, (codes == target).astype(np.float64), mass, n_boxes=self.n_boxes, settings=settings,
-                limits=limits, seed=seed, label=labels[target].item(), progress=tell,
+                limits=limits[target], seed=seed, label=labels[target].item(), progress=tell,
             )  # fmt: skip
             tell(1.0)
             return found
@@ -230,10 +230,10 @@ class PRIMClassifier(OneVersusRest, BoxClassifier):
             boxes = self._polished(learned, boxes, codes, mass, limits, seed)
         return self._with_uncovered(boxes, learned, codes, mass)
 
-    def _limits(self, table: Table) -> Limits:
+    def _limits(self, table: Table, *, against: bool) -> Limits:
         return read_limits(
             table, len(self.classes_), forbidden_features=self.forbidden_features, required_features=(),
-            monotonic_cst=self.monotonic_cst, max_conditions=None,
+            monotonic_cst=self.monotonic_cst, max_conditions=None, against=against,
         )  # fmt: skip
 
     def _assemble(self, table: Table, found: list[Trajectory], classes: Ints, weight: Floats) -> Boxes:
@@ -247,7 +247,7 @@ class PRIMClassifier(OneVersusRest, BoxClassifier):
         return boxes.select(order_boxes(inside, votes, classes, weight))
 
     def _polished(
-        self, table: Table, boxes: Boxes, classes: Ints, weight: Floats, limits: Limits, seed: int
+        self, table: Table, boxes: Boxes, classes: Ints, weight: Floats, limits: dict[int, Limits], seed: int
     ) -> Boxes:
         """Move the boxes to exact optima: the crisp stage of HyperNN, without its gradient stage."""
         n_boxes = {

@@ -62,7 +62,7 @@ def fit_hypernn(
     weight: Floats,
     n_boxes: Mapping[int, int | str],
     *,
-    limits: Limits | None = None,
+    limits: Mapping[int, Limits] | None = None,
     settings: Settings | None = None,
     given: Boxes | None = None,
     warm: Boxes | None = None,
@@ -85,8 +85,8 @@ def fit_hypernn(
         Row weights; a weight of two equals the row twice.
     n_boxes : mapping of class index to int or "auto"
         The classes to describe by boxes, and the most boxes of each.
-    limits : Limits, optional
-        What boxes may ask.
+    limits : mapping of class index to Limits, optional
+        What boxes of a class may ask.
     settings : Settings, optional
         Constants of the recipe.
     given, warm : Boxes, optional
@@ -102,12 +102,14 @@ def fit_hypernn(
         Show progress bars.
     """
     settings = settings or Settings()
-    limits = limits or Limits.none(table.matrix.shape[1])
+    free, limits = Limits.none(table.matrix.shape[1]), limits or {}
     descent = gradient or partial(compiled_descent, progress=progress)
     problem = Problem.from_table(table, classes, weight, settings, seed)
     present = np.unique(problem.classes).tolist()
     targets = [target for target in n_boxes if target in present] if len(present) > 1 else []
-    views = [problem.for_class(target, limits, derived_seed(seed, target)) for target in targets]
+    views = [
+        problem.for_class(target, limits.get(target, free), derived_seed(seed, target)) for target in targets
+    ]
     sizes = [_size(n_boxes[view.target], view) for view in views]
     starts = [
         make_starts(view, size, _of_class(given, labels[view.target]), _of_class(warm, labels[view.target]))
@@ -160,7 +162,8 @@ def _of_class(boxes: Boxes | None, label: Any) -> Boxes | None:
 
 
 def _size(asked: int | str, view: ClassProblem) -> int:
-    return choose_size(view) if isinstance(asked, str) else int(asked)
+    # No more boxes than rows: a ceiling that high is no ceiling, and room for it would be made.
+    return choose_size(view) if isinstance(asked, str) else min(int(asked), len(view.positive))
 
 
 def choose_size(view: ClassProblem) -> int:

@@ -210,9 +210,8 @@ class Problem:
             merged = merged * (n_distinct / merged.sum())
         of_categories = np.array([name in table.categories for name in table.feature_names], dtype=bool)
         ordered = np.array([name in table.ordered for name in table.feature_names], dtype=bool)
-        if len(index) == n_distinct:  # else a row stands for others too, which are not like it
-            shares = _shares(classes[index], merged)
-            index, merged = np.repeat(index, shares), np.repeat(merged / shares, shares)
+        shares = _shares(classes[index], merged)
+        index, merged = np.repeat(index, shares), np.repeat(merged / shares, shares)
         X = np.ascontiguousarray(table.matrix[index])
         return cls(X, classes[index], merged, of_categories, of_categories & ~ordered, settings, seed)
 
@@ -454,7 +453,7 @@ def _shares(classes: Ints, weight: Floats) -> Ints:
 
     What comes again and again is known, and folds must not make it unknown: left out as one, such rows would
     be guessed, and what is judged best would be what guesses best. Where most rows of a class weigh the
-    same, that is what one weighs: weights of classes repeat no row.
+    same, that is what one weighs: weights of classes repeat no row, nor does thinning out.
     """
     times = weight.copy()
     for label in np.unique(classes):
