@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from hyperboxes import Boxes, HyperNNClassifier
-from hyperboxes.binning import Binning
+from hyperboxes.binning import MAX_BINS, Binning
 from hyperboxes.crisp import BinBoxes, Limits
 from hyperboxes.kernels.crisp import MISSING
 from hyperboxes.nn import fit, problem
@@ -19,7 +19,7 @@ from hyperboxes.nn.fit import fit_hypernn
 from hyperboxes.nn.problem import FEW_LEVELS, SURE_ROWS, Features, Problem, _quota, category_places
 from hyperboxes.nn.settings import Settings
 from hyperboxes.nn.starts import HISTORY_POINTS
-from hyperboxes.tables import Table, read_table
+from hyperboxes.tables import read_table
 
 QUICK = Settings(n_steps=30, batch_size=64, jitter_copies=2)
 
@@ -70,10 +70,17 @@ def test_a_large_table_is_thinned_and_light_weights_count_as_rows():
     assert heavy.weight.sum() == pytest.approx(1500)
 
 
-def test_too_many_categories_are_refused_by_name():
-    table = Table(np.zeros((3, 1)), ("city",), {"city": tuple(range(251))}, frozenset())
-    with pytest.raises(ValueError, match="'city' has 251 categories"):
-        problem_of(table, np.array([0, 1, 0]))
+def test_more_categories_than_bins_are_sorted_and_joined():
+    draw = np.random.default_rng(0)
+    tells = draw.uniform(size=900) < 0.3
+    codes = draw.integers(0, 900, 20_000)
+    table = pd.DataFrame({"city": pd.Categorical.from_codes(codes, [f"c{k}" for k in range(900)])})
+    y = tells[codes]
+    place = category_places(np.bincount(codes, y, 900), np.bincount(codes, minlength=900) * 1.0, 0.3)
+    assert set(place.tolist()) == set(range(MAX_BINS))
+    assert place[~tells].max() <= place[tells].min()
+    model = HyperNNClassifier(n_boxes=2, random_state=0).fit(table[:15_000], y[:15_000])
+    assert f1_score(y[15_000:], model.predict(table[15_000:])) > 0.99
 
 
 def test_categories_are_ordered_by_the_share_of_the_class():

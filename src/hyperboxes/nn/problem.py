@@ -197,12 +197,6 @@ class Problem:
         cls, table: Table, classes: Ints, weight: Floats, settings: Settings, seed: int
     ) -> Problem:
         """Bring rows into canonical order, merge equal ones, and thin out what exceeds ``max_rows``."""
-        for name, values in table.categories.items():
-            if len(values) > MAX_BINS:
-                raise ValueError(
-                    f"column {name!r} has {len(values)} categories, more than {MAX_BINS}: "
-                    "group the rare ones, or leave the column out"
-                )
         thin = partial(_quota, max_rows=settings.max_rows) if len(classes) > settings.max_rows else None
         index, merged, n_distinct = canonical_rows(table.matrix, classes, weight, thin)
         if merged.sum() < n_distinct:
@@ -424,7 +418,7 @@ def category_places(hits: NDArray[Any], rows: NDArray[Any], base: float) -> Ints
 
     Of many categories with few rows each, some have many hits by chance alone; sorted by them, a column that
     says nothing would repeat the labels. So where those of few rows do not differ more than chance would have
-    it, they have one place together.
+    it, they have one place together. More places than there are bins are joined with their neighbours.
     """
     share = (hits + base) / (rows + 1)
     alike = rows < SURE_ROWS
@@ -434,7 +428,8 @@ def category_places(hits: NDArray[Any], rows: NDArray[Any], base: float) -> Ints
     order = np.lexsort((alike, share))
     place = np.empty(len(rows), np.int64)
     place[order] = np.cumsum(np.append(False, ~(alike[order][1:] & alike[order][:-1])))
-    return place
+    n_places = int(place.max(initial=0)) + 1
+    return place if n_places <= MAX_BINS else place * MAX_BINS // n_places
 
 
 def _differ(hits: NDArray[Any], rows: NDArray[Any], base: float) -> bool:
