@@ -221,3 +221,9 @@ def test_a_ceiling_beyond_all_rows_is_none():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert make(HyperNNClassifier, n_boxes=10**9).fit(X, y).boxes_.n_boxes < 60
+
+
+@pytest.mark.parametrize("device", ["nothing", "cuda:99"])
+def test_a_device_that_is_not_there_is_named(device):
+    with pytest.raises(ValueError, match=f"device '{device}' cannot be used: "):
+        make(HyperNNClassifier, device=device).fit(*data())

@@ -91,6 +91,10 @@ class TorchDescent:
         device = self.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
+        try:
+            torch.empty(0, device=device)
+        except (AssertionError, RuntimeError) as reason:  # each kind of device has an error of its own
+            raise ValueError(f"device {device!r} cannot be used: {reason}") from reason
         Z = start.space.Z
         layer = BoxLayer(Z.shape[1], n_boxes, len(group), device=device, **self.layer_options)
         # A class with fewer boxes repeats its own, which leaves its union as it is.
