@@ -11,8 +11,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score
 
-from hyperboxes import FMMClassifier, HyperNNClassifier, PRIMClassifier
+from hyperboxes import Boxes, FMMClassifier, HyperNNClassifier, PRIMClassifier
+from hyperboxes.estimators._hypernn import _that_help
 from hyperboxes.model_file import dumps
+from hyperboxes.tables import read_table
 
 ALL = pytest.mark.parametrize("kind", [HyperNNClassifier, PRIMClassifier, FMMClassifier])
 BOXES = pytest.mark.parametrize("kind", [HyperNNClassifier, PRIMClassifier])
@@ -188,6 +190,23 @@ def test_boxes_learned_beside_kept_ones_help_where_they_can():
     assert two.n_boxes == 2
     model = make(HyperNNClassifier, init=two, frozen=[0]).fit(X, y)
     assert f1_score(y, model.predict(X)) > 0.97
+
+
+def test_a_row_that_one_new_box_decides_does_not_count_for_the_next():
+    x = np.concatenate([np.linspace(0, 1, 10), np.linspace(1.1, 2, 10)])
+    classes = np.repeat([1, 0], 10)
+
+    def boxes(*intervals):
+        lower, upper, labels = zip(*intervals, strict=True)
+        cells = (np.array(lower)[:, None], np.array(upper)[:, None], np.array(labels))
+        return Boxes(*cells, ("x",), 0, classes=np.array([0, 1]))
+
+    kept, more = boxes((1.15, 2, 0)), boxes((0, 1, 1), (0, 2, 0), (0.9, 1.3, 1))
+    assert _that_help(kept, more, read_table(x[:, None]), classes, np.ones(20)).tolist() == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_which_boxes_are_kept_can_be_told_by_position_or_mark():
