@@ -235,6 +235,20 @@ def test_a_mask_is_not_taken_for_positions(name):
         make(HyperNNClassifier, **{name: [True, False, False]}).fit(*data())
 
 
+@pytest.mark.parametrize("value", [1.0, np.nan])
+@pytest.mark.filterwarnings("ignore:column 'x3' holds no value")
+def test_a_feature_that_no_box_can_restrict_cannot_be_required(value):
+    X, y = data()
+    with pytest.raises(ValueError, match="'x3', which has fewer than two values: no box can restrict"):
+        make(HyperNNClassifier, required_features=[3]).fit(np.column_stack([X, np.full(len(X), value)]), y)
+
+
+def test_a_feature_may_be_required_twice():
+    boxes = make(HyperNNClassifier, required_features=["x2", 2], max_conditions=1).fit(*data()).boxes_
+    assert boxes.n_boxes
+    assert all([condition.name for condition in boxes.conditions(k)] == ["x2"] for k in range(boxes.n_boxes))
+
+
 def test_a_ceiling_beyond_all_rows_is_none():
     X, y = data(60)
     with warnings.catch_warnings():

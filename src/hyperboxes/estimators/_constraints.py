@@ -33,6 +33,14 @@ def read_limits(
     both = sorted(set(forbidden) & set(required))
     if both:
         raise ValueError(f"feature {names[both[0]]!r} is both forbidden and required")
+    for column in required:
+        cells = table.matrix[:, column]
+        known = cells[~np.isnan(cells)]
+        if not len(known) or known.min() == known.max():
+            raise ValueError(
+                f"required_features names {names[column]!r}, which has fewer than two values: "
+                "no box can restrict it"
+            )
     limits.may_low[forbidden] = limits.may_high[forbidden] = False
     limits.required[required] = True
     for column, sign in _signs(monotonic_cst, names).items():
@@ -47,8 +55,8 @@ def read_limits(
             closed[column] = False
     if max_conditions is None:
         return limits
-    if len(required) > max_conditions:
-        raise ValueError(f"{len(required)} required features do not fit in max_conditions={max_conditions}")
+    if (n_required := int(limits.required.sum())) > max_conditions:
+        raise ValueError(f"{n_required} required features do not fit in max_conditions={max_conditions}")
     return replace(limits, max_conditions=int(max_conditions))
 
 
