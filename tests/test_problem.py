@@ -14,11 +14,11 @@ from hyperboxes import Boxes, HyperNNClassifier
 from hyperboxes.binning import MAX_BINS, Binning
 from hyperboxes.crisp import BinBoxes, Limits
 from hyperboxes.kernels.crisp import MISSING
-from hyperboxes.nn import fit, problem
+from hyperboxes.nn import fit, problem, starts
 from hyperboxes.nn.fit import fit_hypernn
 from hyperboxes.nn.problem import FEW_LEVELS, SURE_ROWS, Features, Problem, _quota, category_places
 from hyperboxes.nn.settings import Settings
-from hyperboxes.nn.starts import HISTORY_POINTS
+from hyperboxes.nn.starts import HISTORY_POINTS, once_each
 from hyperboxes.tables import read_table
 
 QUICK = Settings(n_steps=30, batch_size=64, jitter_copies=2)
@@ -479,3 +479,30 @@ def test_coordinates_by_rank_that_were_given_back_come_again():
     features.forget_ranks()
     assert "rank_space" not in features.__dict__
     np.testing.assert_array_equal(features.rank_space.Z, before)
+
+
+def test_steps_over_all_rows_take_equal_ones_together():
+    draw = np.random.default_rng(0)
+    Z = np.repeat(draw.standard_normal((40, 3)).astype(np.float32), draw.integers(1, 6, 40), axis=0)
+    positive = np.zeros(len(Z), bool)
+    positive[: len(Z) // 2] = True  # one row may be of both classes
+    weight = draw.uniform(0.5, 2, len(Z))
+    found, mass, own = once_each(Z, weight, positive)
+    assert len(found) in (40, 41)
+    for side in (False, True):
+        for row in np.unique(Z, axis=0):
+            alike, kept = (
+                (row == Z).all(axis=1) & (positive == side),
+                (found == row).all(axis=1) & (own == side),
+            )
+            assert kept.sum() == min(alike.sum(), 1)
+            assert mass[kept].sum() == pytest.approx(weight[alike].sum())
+
+
+def test_equal_rows_are_trained_on_as_one(monkeypatch):
+    seen = []
+    descend = starts.descend
+    monkeypatch.setattr(starts, "descend", lambda Z, *rest: seen.append(len(Z)) or descend(Z, *rest))
+    table, classes = repeated([5, 1, 7, 1, 1, 4, 1, 1], n_classes=2)
+    fit_hypernn(table, classes, np.array([0, 1]), np.ones(len(classes)), {1: 2}, settings=QUICK)
+    assert max(seen) == 8

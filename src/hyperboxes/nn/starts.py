@@ -17,6 +17,7 @@ from .initialise import MANY_FEATURES, cluster_boxes, needed_sides, random_boxes
 from .problem import ClassProblem, Space
 from .settings import StartKind
 
+Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Floats32 = NDArray[np.float32]
 Bounds = tuple[Floats32, Floats32]
@@ -84,18 +85,19 @@ def compiled_descent(starts: Sequence[Start], progress: bool = False) -> tuple[l
 
 def _descend(start: Start, history: Floats) -> Bounds:
     view, settings = start.view, start.view.problem.settings
+    Z, weight, positive = start.space.Z, view.problem.weight, view.positive
+    if len(Z) <= settings.batch_size:
+        Z, weight, positive = once_each(Z, weight, positive)
     # Sides out of reach have no gradient: of a wide table most features have no other.
     active = ((start.lower > -OUT_OF_REACH) | (start.upper < OUT_OF_REACH)).any(axis=0)
     if active.all():
-        Z, lower, upper = start.space.Z, start.lower.copy(), start.upper.copy()
+        lower, upper = start.lower.copy(), start.upper.copy()
     else:
-        Z, lower, upper = (
-            np.ascontiguousarray(part[:, active]) for part in (start.space.Z, start.lower, start.upper)
-        )
+        Z, lower, upper = (np.ascontiguousarray(part[:, active]) for part in (Z, start.lower, start.upper))
     descend(
-        Z, view.problem.weight, np.flatnonzero(view.positive), np.flatnonzero(~view.positive),
-        lower, upper, settings.n_steps, settings.batch_size, settings.least_positive_share,
-        settings.learning_rate, settings.last_learning_rate, *settings.temperatures(len(start.space.Z)),
+        Z, weight, np.flatnonzero(positive), np.flatnonzero(~positive), lower, upper,
+        settings.n_steps, settings.batch_size, settings.least_positive_share, settings.learning_rate,
+        settings.last_learning_rate, *settings.temperatures(len(start.space.Z)),
         start.seed, history,
     )  # fmt: skip
     if active.all():
@@ -103,6 +105,13 @@ def _descend(start: Start, history: Floats) -> Bounds:
     trained = start.lower.copy(), start.upper.copy()
     trained[0][:, active], trained[1][:, active] = lower, upper
     return trained
+
+
+def once_each(Z: Floats32, weight: Floats, positive: Bools) -> tuple[Floats32, Floats, Bools]:
+    """Put rows together that follow one another and are alike, which steps over all rows tell no better."""
+    differ = (Z[1:] != Z[:-1]).any(axis=1) | (positive[1:] != positive[:-1])
+    first = np.flatnonzero(np.append(True, differ))
+    return Z[first], np.add.reduceat(weight, first), positive[first]
 
 
 def train_starts(view: ClassProblem, n_boxes: int) -> Trained:
