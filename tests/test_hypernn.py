@@ -513,10 +513,11 @@ def test_sparse_tables_are_refused():
         small().fit(csr_array(X4), Y4)
 
 
-def test_too_many_categories_are_named():
+def test_a_category_of_its_own_for_every_row_is_not_asked_for():
     frame = pd.DataFrame({"id": pd.Categorical([f"p{i}" for i in range(300)]), "v": np.arange(300.0)})
-    with pytest.raises(ValueError, match="'id' has 300 categories"):
-        small().fit(frame, np.arange(300) % 2)
+    model = small().fit(frame, np.arange(300) > 200)
+    assert model.predict(frame.assign(id="p0")).tolist() == (np.arange(300) > 200).tolist()
+    assert model.boxes_.allowed["id"].all()
 
 
 # -- answers and streams ---------------------------------------------------------------------------
