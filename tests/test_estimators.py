@@ -7,6 +7,8 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score
@@ -62,9 +64,21 @@ def test_a_first_batch_of_one_class_is_answered_with_it(only):
 def test_a_model_learned_from_an_array_takes_the_columns_of_a_frame_as_they_come(kind, names):
     X, y = data()
     model = make(kind).fit(X, y)
+    frame = pd.DataFrame(X, columns=names)
     with pytest.warns(UserWarning, match="feature names"):
-        answers = model.predict(pd.DataFrame(X, columns=names))
+        answers = model.predict(frame)
     np.testing.assert_array_equal(answers, model.predict(X))
+    assert str(model.explain(frame[:1])) == str(model.explain(X[:1]))
+
+
+@pytest.mark.parametrize("library", [pl.DataFrame, pa.table])
+def test_so_do_frames_of_other_libraries(library):
+    X, y = data()
+    model = make(HyperNNClassifier).fit(X, y)
+    frame = library(dict(zip(["x2", "x0", "x1"], X.T, strict=True)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # scikit-learn sees names in some of them only
+        np.testing.assert_array_equal(model.predict(frame), model.predict(X))
 
 
 def test_so_do_columns_of_categories():

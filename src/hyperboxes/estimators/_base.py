@@ -62,7 +62,7 @@ class BoxEstimator(BaseEstimator):
             The row.
         """
         check_is_fitted(self)
-        return explain(self.boxes_, x, self._scale)
+        return explain(self.boxes_, self._named(x), self._scale)
 
     def membership(self, X: ArrayLike, temperature: float = 0.1) -> Floats:
         """Give graded memberships in the boxes, shape (n_samples, n_boxes).
@@ -77,20 +77,22 @@ class BoxEstimator(BaseEstimator):
     def _matrix(self, X: ArrayLike) -> NDArray[Any]:
         """Check a table against the fitted one and give its numbers."""
         check_is_fitted(self)
-        frame = as_frame(X)
-        validate_data(self, X if frame is not None else as_array(X), skip_check_array=True, reset=False)
-        names, categories = self.boxes_.feature_names, self.boxes_.categories
-        if frame is not None and not self._knows_names:
-            # Learned from an array, whose columns had no names: those of a frame are taken as they come.
-            own = tuple(str(name) for name in frame.columns)
-            categories = {own[names.index(name)]: values for name, values in categories.items()}
-            names = own
-        matrix = to_matrix(X, names, categories, positions=False)
+        validate_data(self, X if as_frame(X) is not None else as_array(X), skip_check_array=True, reset=False)
+        boxes = self.boxes_
+        matrix = to_matrix(self._named(X), boxes.feature_names, boxes.categories, positions=False)
         if not len(matrix):
             raise ValueError(
                 f"Found array with 0 sample(s) (shape={matrix.shape}) while a minimum of 1 is required."
             )
         return matrix
+
+    def _named(self, X: ArrayLike) -> ArrayLike:
+        """Name the columns of a frame as the boxes do, in their order, where an array was learned from."""
+        frame = as_frame(X)
+        if frame is None or self._knows_names or len(frame.columns) != len(self.boxes_.feature_names):
+            return X
+        renamed: ArrayLike = frame.rename(dict(zip(frame.columns, self.boxes_.feature_names, strict=True)))
+        return renamed
 
     def _check_table(self, X: ArrayLike, *, reset: bool, least_rows: int) -> Table:
         frame = as_frame(X)

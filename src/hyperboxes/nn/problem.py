@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..binning import MAX_BINS, Binning
+from ..binning import Binning
 from ..boxes import Boxes
 from ..crisp import BinBoxes, CrispTask, Limits
 from ..kernels.columns import bin_weights, encode, extents, look_up
@@ -19,6 +18,7 @@ from ..kernels.rows import canonical_rows
 from ..scaling import clipped_units, scaled, standardise
 from ..tables import Table
 from .answers import Answers, ask_teachers
+from .categories import category_places
 from .settings import Settings
 
 Floats = NDArray[np.float64]
@@ -35,9 +35,6 @@ HEAVY = 1.5
 MIDDLE, NORMAL_MIDDLE = (0.05, 0.95), 3.29
 #: Cells that are blurred at a time: noise takes eight times the room of the bins it ends in.
 BLURRED_AT_ONCE = 1 << 20
-#: Categories of few rows that a column may have to be told apart, the rows from which on they are not few,
-#: and the standard errors by which more of them must differ.
-FEW_LEVELS, SURE_ROWS, PROOF = 10, 25, 3.0
 #: Times that a row comes from which on it is shared out again, into about so many rows in all at most.
 SEVERAL, MAX_SHARED = 3, 10_000
 #: How far beyond the data a side lies that starts open, in scaled units.
@@ -196,7 +193,10 @@ class Problem:
     def from_table(
         cls, table: Table, classes: Ints, weight: Floats, settings: Settings, seed: int
     ) -> Problem:
-        """Bring rows into canonical order, merge equal ones, and thin out what exceeds ``max_rows``."""
+        """Bring rows into canonical order, and thin out what exceeds ``max_rows``.
+
+        Equal rows are merged, so that weights and repetitions are the same, and shared out again.
+        """
         thin = partial(_quota, max_rows=settings.max_rows) if len(classes) > settings.max_rows else None
         index, merged, n_distinct = canonical_rows(table.matrix, classes, weight, thin)
         if merged.sum() < n_distinct:
@@ -288,7 +288,7 @@ class ClassProblem:
 
     @cached_property
     def features(self) -> Features:
-        """Features with categories as places in the class's order, each a bin of its own."""
+        """Features with categories as places in the class's order, each place a bin of its own."""
         problem = self.problem
         if self.binning is not None:
             return Features(self.in_order(problem.X), problem.weight, self.binning, problem.categorical)
@@ -411,36 +411,6 @@ class ClassProblem:
             lower[:, j] = edges[np.minimum(boxes.first[:, j], len(place) - 1)]
             upper[:, j] = edges[np.minimum(boxes.last[:, j], len(place) - 1) + 1]
         return lower, upper
-
-
-def category_places(hits: NDArray[Any], rows: NDArray[Any], base: float) -> Ints:
-    """Give the place of each category, sorted by the share of hits among its rows.
-
-    Of many categories with few rows each, some have many hits by chance alone; sorted by them, a column that
-    says nothing would repeat the labels. So where those of few rows do not differ more than chance would have
-    it, they have one place together. More places than there are bins are joined with their neighbours.
-    """
-    share = (hits + base) / (rows + 1)
-    alike = rows < SURE_ROWS
-    if alike.sum() <= FEW_LEVELS or _differ(hits[alike], rows[alike], base):
-        alike[:] = False
-    share[alike] = (hits[alike].sum() + base) / (rows[alike].sum() + 1)
-    order = np.lexsort((alike, share))
-    place = np.empty(len(rows), np.int64)
-    place[order] = np.cumsum(np.append(False, ~(alike[order][1:] & alike[order][:-1])))
-    n_places = int(place.max(initial=0)) + 1
-    return place if n_places <= MAX_BINS else place * MAX_BINS // n_places
-
-
-def _differ(hits: NDArray[Any], rows: NDArray[Any], base: float) -> bool:
-    """Tell whether the shares of hits differ from a base by more than chance, all taken together.
-
-    By their squared distances in standard errors: one each by chance, with the variance of a binomial count.
-    """
-    hits, rows = hits[rows > 0], rows[rows > 0]
-    variance = max(base * (1 - base), 1e-12)
-    surplus = ((hits - base * rows) ** 2 / (variance * rows) - 1).sum()
-    return bool(surplus > PROOF * math.sqrt((2 + (1 / variance - 6) / np.maximum(rows, 1)).sum()))
 
 
 def _shares(classes: Ints, weight: Floats) -> Ints:
