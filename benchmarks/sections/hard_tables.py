@@ -148,6 +148,17 @@ def shifted(n, rng):
     return X, y
 
 
+def words(n, rng):
+    """Count 1,500 words in uneven texts: three are more frequent in the class, three elsewhere."""
+    y = rng.uniform(size=n) < 0.4
+    rate = rng.permutation(8 / np.arange(1, 1501) ** 0.8)
+    often, seldom = rng.choice(np.flatnonzero(rate > 0.05), (2, 3), replace=False)
+    expected = rate * rng.gamma(3, 1 / 3, (n, 1))
+    expected[np.ix_(y, often)] *= 8
+    expected[np.ix_(~y, seldom)] *= 3
+    return rng.poisson(expected).astype(float), y
+
+
 def oblique(n, rng):
     """Cut by a hyperplane, which boxes can only approach by stairs."""
     X = rng.normal(size=(n, 5))
@@ -373,6 +384,13 @@ TABLES = {
         HardTable("sensit_aav_dw", "100 features", loaded("sensit_aav_dw"), (2,), n_seeds=2),
         HardTable("wide boxes", "80 × 2,000", made(boxes_in(2000, 1, 2, 0.4), 80, 2000), n_seeds=40),
         HardTable("wide shift", "80 × 2,000", made(shifted, 80, 2000), n_seeds=5),
+        HardTable(
+            "wide noise",
+            "1,000 features, noise",
+            made(boxes_in(1000, 1, 3, 0.4), 120, 1000, 0.08),
+            n_seeds=40,
+        ),
+        HardTable("words", "300 × 1,500 counts", made(words, 300, 1000), n_seeds=20),
         HardTable("fashion_mnist_10k", "784 pixels", loaded("fashion_mnist_10k"), (2, 6), n_seeds=2),
     )
 }

@@ -18,7 +18,7 @@ from ..crisp import BinBoxes, CrispTask, drop_idle, f1_of, improve, merge, polis
 from ..kernels._threads import n_threads, run
 from .leaves import shown_rows, tree_cells
 from .problem import ClassProblem
-from .starts import Trained
+from .starts import Trained, train_starts
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -28,6 +28,8 @@ PRICES = (1.0, 3.0, 10.0)
 FOLDS = 3
 ONE_FOLD_ROWS = 5_000
 FEW_ROWS = 400
+#: Features for each row from which on a table is wide: starts that have seen a row then hold it by chance.
+WIDE = 1.0
 #: Standard errors by which another way must be ahead of the usual one on rows left out.
 EVIDENCE = 1.5
 #: The same for few rows of a class among many: no teachers are asked that would keep boxes from fitting them
@@ -152,9 +154,14 @@ def _answers(
 ) -> tuple[dict[Way, Bools], bool]:
     """Search in every way without some rows; tell which of these are then in a box.
 
-    Tell too whether boxes found on rows as they are put none of the others wrong.
+    Tell too whether boxes found on rows as they are put none of the others wrong. Starts have seen all rows,
+    which saves training them again and gives little away; but for wide tables, where they are trained anew.
     """
     rows, part = view.problem.fold(left_out), view.without(left_out)
+    n, n_features = view.problem.X.shape
+    given = trained.leaves is None
+    if n_features >= WIDE * n and not given:
+        trained = train_starts(part, max_boxes)
     unseen = view.sharp().task.part(left_out)
     answers = {}
     faultless = False
