@@ -15,14 +15,24 @@ def holds(boxes: Boxes, box: int, column: int, cell: float) -> bool:
     """Tell whether a cell meets what a box asks of its feature."""
     name = boxes.feature_names[column]
     if name in boxes.categories:
-        admitted = boxes.allowed[name][box].tolist()
+        known, admitted = boxes.categories[name], boxes.allowed[name][box].tolist()
         if all(admitted):
             return True
-        return any(cell == position and admitted[position] for position in range(len(admitted)))
+        if is_missing(boxes, column, cell):
+            return known[-1] is None and admitted[-1]
+        if cell in range(len(known)):
+            return admitted[int(cell)]
+        return all(yes or value is None for value, yes in zip(known, admitted, strict=True))
     low, high = float(boxes.lower[box, column]), float(boxes.upper[box, column])
     if low == -math.inf and high == math.inf:
         return True
     return low <= cell <= high
+
+
+def is_missing(boxes: Boxes, column: int, cell: float) -> bool:
+    """Tell whether a cell is missing: NaN, or the position of the category that stands for it."""
+    known = boxes.categories.get(boxes.feature_names[column], ())
+    return math.isnan(cell) or (None in known and cell == known.index(None))
 
 
 def contains(boxes: Boxes, X: NDArray[Any]) -> NDArray[np.bool_]:
@@ -46,7 +56,7 @@ def violation(boxes: Boxes, box: int, row: NDArray[Any]) -> float:
         cell = float(row[j])
         if holds(boxes, box, j, cell):
             continue
-        if math.isnan(cell):
+        if is_missing(boxes, j, cell):
             return math.inf
         if name in boxes.categories:
             distance = 1.0

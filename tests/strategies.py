@@ -62,7 +62,7 @@ def boxes(
     categories, allowed = {}, {}
     for column, name in enumerate(names):
         if draw(st.integers(0, 2)) == 0:
-            known = draw(category_lists)
+            known = draw(category_lists) + [None] * draw(st.integers(0, 1))
             categories[name] = tuple(known)
             sets = st.sets(st.integers(0, len(known) - 1), min_size=1)
             allowed[name] = np.zeros((n_boxes, len(known)), bool)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from strategies import HOSTILE_TEXTS, boxes, boxes_and_table, numbers
 
 from hyperboxes import Boxes, Condition
-from hyperboxes.conditions import format_name, format_number
+from hyperboxes.conditions import LEAST_NUMBER, format_name, format_number
 from hyperboxes.kernels import containment
 
 INF = np.inf
@@ -99,17 +99,21 @@ def test_predict_is_the_answer_of_the_deciding_box(case):
 
 
 @given(boxes_and_table())
-def test_an_open_feature_accepts_everything_and_a_restricted_one_no_missing_value(case):
+def test_an_open_feature_accepts_everything_and_a_restricted_one_no_missing_value_it_does_not_name(case):
     made, X = case
     X = np.array(X, np.float64)
-    for column in range(made.n_features):
-        for strange in (np.nan, -1.0 if made.feature_names[column] in made.categories else INF):
+    for column, name in enumerate(made.feature_names):
+        known = made.categories.get(name, ())
+        for strange in (np.nan, -1.0 if known else INF):
             changed = X.copy()
             changed[:, column] = strange
             inside, before = made.contains(changed), made.contains(X)
             is_open = ~made.restricted[:, column]
             np.testing.assert_array_equal(inside[:, is_open], before[:, is_open])
-            if math.isnan(strange) or strange == -1.0:
+            if None in known:
+                asked = made.allowed[name][:, -1] if math.isnan(strange) else made.admits_unknown[name]
+                assert not inside[:, ~asked].any()
+            elif math.isnan(strange) or strange == -1.0:
                 assert not inside[:, ~is_open].any()
 
 
@@ -250,7 +254,7 @@ def test_a_position_that_is_no_category_is_unknown(position):
 def test_the_sole_violation_is_the_feature_whose_opening_admits_the_row(case):
     made, X = case
     X = np.asarray(X, np.float64)
-    sole = containment.sole_violations(X, made._compiled)
+    sole = containment.sole_violations(made._matrix(X), made._compiled)
     for row in range(len(X)):
         for box in range(made.n_boxes):
             failed = [
@@ -274,7 +278,7 @@ def test_a_feature_keeps_out_the_weight_of_the_foreign_rows_that_it_alone_keeps_
             expected[failed[0]] += weight[row]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(containment, "SERIAL_WORK", step)
-        found = containment.weight_kept_out(X, made._compiled, foreign, classes, weight)
+        found = containment.weight_kept_out(made._matrix(X), made._compiled, foreign, classes, weight)
     np.testing.assert_allclose(found, expected)
 
 
@@ -412,8 +416,9 @@ def test_conditions_say_what_the_boxes_hold(made):
             assert condition.lower == made.lower[box, condition.feature]
             assert condition.upper == made.upper[box, condition.feature]
             if condition.categories is not None:
-                flags = [value in condition.categories for value in made.categories[condition.name]]
+                flags = [condition.admits(value) for value in made.categories[condition.name]]
                 assert flags == made.allowed[condition.name][box].tolist()
+                assert condition.takes_missing == (flags[-1] and made.categories[condition.name][-1] is None)
             total += condition.n_conditions
     assert made.n_conditions == total
     assert len(made) == made.n_boxes
@@ -430,10 +435,14 @@ def parse_condition(text, categorical):
         return json.loads(printed) if printed.startswith('"') else printed
 
     def value_of(printed):
-        if printed in ("True", "False"):
-            return printed == "True"
+        if printed in ("True", "False", "missing"):
+            return {"True": True, "False": False, "missing": None}[printed]
         return json.loads(printed)
 
+    if match := re.fullmatch(rf"({NAME}) is known", text, re.DOTALL):
+        return name_of(match[1]), *((-INF, INF, ()) if categorical else (LEAST_NUMBER, INF, None))
+    if match := re.fullmatch(rf"({NAME}) is missing", text, re.DOTALL):
+        return name_of(match[1]), -INF, INF, (None,)
     if match := re.fullmatch(rf"({NUMBER}) <= ({NAME}) <= ({NUMBER})", text, re.DOTALL):
         return name_of(match[2]), float(match[1]), float(match[3]), None
     if match := re.fullmatch(rf"({NAME}) (<=|>=|=) ({NUMBER})", text, re.DOTALL) if not categorical else None:
@@ -487,6 +496,11 @@ def test_a_harmless_name_is_printed_as_it_is(name):
         (Condition(0, "a", 1.0, 1.0), "a = 1"),
         (Condition(0, "a", -INF, INF, ("x",)), 'a = "x"'),
         (Condition(0, "a", -INF, INF, (1, 2)), "a in {1, 2}"),
+        (Condition(0, "a", -INF, INF, ("x", None)), 'a in {"x", missing}'),
+        (Condition(0, "a", -INF, INF, (1, 2, None)), "a in {1, 2, missing}"),
+        (Condition(0, "a", -INF, INF, (None,)), "a is missing"),
+        (Condition(0, "a", -INF, INF, ()), "a is known"),
+        (Condition(0, "a", LEAST_NUMBER, INF), "a is known"),
     ],
 )
 def test_a_condition_reads_like_one(condition, text):
@@ -667,6 +681,53 @@ def test_other_known_categories_leave_sets_and_open_features_as_they_were():
         made.with_categories({})
 
 
+COLOURS = ("red", "blue", None)
+CELLS = np.array([["red"], ["blue"], ["green"], [None]], object)
+
+
+@pytest.mark.parametrize(
+    ("admitted", "inside"),
+    [
+        ({None}, [False, False, False, True]),
+        ({"red", None}, [True, False, False, True]),
+        ({"red", "blue"}, [True, True, True, False]),
+        ({"blue"}, [False, True, False, False]),
+        ({"red", "blue", None}, [True, True, True, True]),
+    ],
+)
+def test_a_set_says_whether_it_admits_missing_values(admitted, inside):
+    made = Boxes.from_rules([({"colour": admitted}, 1)], default=0, categories={"colour": COLOURS})
+    assert made.contains(CELLS)[:, 0].tolist() == inside
+    codes = np.array([[0.0], [1.0], [-1.0], [np.nan], [2.0]])
+    before = codes.copy()
+    for dtype in (np.float64, np.float32):
+        assert made.contains(codes.astype(dtype))[:, 0].tolist() == [*inside, inside[-1]]
+    made.contains(codes)
+    np.testing.assert_array_equal(codes, before)  # a missing cell is put in its place in a copy
+
+
+def test_rules_may_name_missing_values():
+    made = Boxes.from_rules([({"colour": {None}}, 1), ({"colour": {"red"}}, 2)], default=0)
+    assert made.categories == {"colour": ("red", None)}
+    assert [str(made.conditions(box)[0]) for box in range(2)] == ["colour is missing", "colour is known"]
+
+
+def test_a_missing_value_that_is_known_stays_so():
+    rules = [({"c": {None}}, 1), ({"c": {"a", "b"}}, 2), ({"c": {"a"}}, 3)]
+    made = Boxes.from_rules(rules, default=0, categories={"c": ["a", "b", None]})
+    other = made.with_categories({"c": ["z", "a"]})
+    assert other.categories == {"c": ("z", "a", None)}
+    assert other.allowed["c"].tolist() == [[False, False, True], [True, True, False], [False, True, False]]
+    plain = Boxes.from_rules([({"c": {"z"}}, 4), ({}, 5)], default=9, categories={"c": ["z", "a"]})
+    both = Boxes.concat([made, plain])
+    assert both.categories == {"c": ("a", "b", "z", None)}
+    frame = np.array([["a"], ["b"], ["z"], ["?"], [None]], object)
+    whole = np.concatenate([made.contains(frame), plain.contains(frame)], axis=1)
+    # Of a set of all that one list knows, what the other one knows is a value like any.
+    np.testing.assert_array_equal(both.contains(frame), whole)
+    assert Boxes.concat([plain, made]).categories == {"c": ("z", "a", "b", None)}
+
+
 def test_concat_takes_a_default_and_the_order_of_the_list_that_has_all_classes():
     first = Boxes([[0]], [[1]], ["mid"], default="low", classes=["low", "mid", "high"])
     second = Boxes([[2]], [[3]], ["high"], default="mid")
@@ -762,9 +823,13 @@ def test_a_rule_that_means_nothing_is_refused(rule, options, message):
         ({"categories": {"x0": []}}, "categories of 'x0' must be one or more different values"),
         ({"categories": {"x0": ["a", "a"]}}, "categories of 'x0' must be one or more different values"),
         ({"categories": {"x0": [1, True]}}, "categories of 'x0' must be one or more different values"),
-        ({"categories": {"x0": [None]}}, "categories of 'x0' must be text, numbers or booleans, got None"),
+        ({"categories": {"x0": [None]}}, "categories of 'x0' must be one or more different values"),
+        ({"categories": {"x0": [None, "a"]}}, "categories of 'x0' must have None, a missing value, last"),
         ({"categories": {"x0": [["a"]]}}, "categories of 'x0' must be text, numbers or booleans"),
-        ({"categories": {"x0": [np.nan]}}, "categories of 'x0' must be text, numbers or booleans, got nan"),
+        (
+            {"categories": {"x0": [np.nan]}},
+            "categories of 'x0' must be .* None for a missing value, got nan",
+        ),
         ({"categories": {"x0": "ab"}}, "categories of 'x0' must be a sequence in a fixed order"),
         ({"categories": {"x0": {"a", "b"}}}, "categories of 'x0' must be a sequence in a fixed order"),
         ({"categories": {"x0": ["a"]}}, "feature 'x0' is categorical: restrict it by allowed"),

@@ -1,14 +1,17 @@
 """Categories in an order: what tells is told apart, what differs by chance is not."""
 
+import duckdb
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.metrics import f1_score
 from test_problem import view_of
 
-from hyperboxes import HyperNNClassifier
+from hyperboxes import HyperNNClassifier, rules, sql
 from hyperboxes.binning import MAX_BINS
 from hyperboxes.nn.categories import FEW_LEVELS, SURE_ROWS, category_places
-from hyperboxes.tables import read_table
+from hyperboxes.nn.fit import _admitted
+from hyperboxes.tables import read_table, with_missing
 
 
 def test_more_categories_than_bins_are_sorted_and_joined():
@@ -83,7 +86,7 @@ def test_boxes_admit_categories_of_one_place_together():
     table = pd.DataFrame({"x": x, "kind": pd.Categorical.from_codes(codes, [f"v{k}" for k in range(80)])})
     model = HyperNNClassifier(n_boxes=4, random_state=0).fit(table, x > 0.4)
     assert (model.predict(table) == (x > 0.4)).all()
-    assert "kind" not in str(model.boxes_.conditions(0))
+    assert [condition.name for condition in model.boxes_.conditions(0)] == ["x"]
     view = view_of(read_table(table), (x > 0.4).astype(np.int64))
     assert view.features.binning.n_bins[1] == 1
 
@@ -101,3 +104,87 @@ def test_a_column_of_many_categories_that_says_nothing_does_no_harm():
             scores.append(f1_score(y[250:], model.predict(table[250:])))
         lost.append(scores[0] - scores[1])
     assert np.mean(lost) < 0.02
+
+
+def coloured(n, share=0.3, seed=0):
+    """Numbers and a colour, which a share of the rows lack."""
+    draw = np.random.default_rng(seed)
+    codes = np.where(draw.random(n) < share, -1, draw.integers(0, 4, n))
+    colour = pd.Categorical.from_codes(codes, ["red", "green", "blue", "grey"])
+    return pd.DataFrame({"colour": colour, "size": draw.normal(size=n), "noise": draw.normal(size=n)})
+
+
+@pytest.mark.parametrize(
+    ("target", "rule"),
+    [
+        (lambda X: X["colour"].isna(), "colour is missing"),
+        (lambda X: X["colour"].isna() | (X["colour"] == "red"), 'colour in {"red", missing}'),
+        (lambda X: X["colour"].notna() & (X["size"] > 0), "colour is known"),
+        (lambda X: X["colour"] == "blue", 'colour = "blue"'),
+    ],
+)
+def test_missing_categories_are_asked_for_as_others_are(target, rule):
+    X = coloured(400)
+    model = HyperNNClassifier(n_boxes=3, positive_label=True, random_state=0).fit(X, target(X))
+    assert rule in rules.to_text(model.boxes_)
+    new = coloured(400, seed=1)
+    new["colour"] = new["colour"].cat.add_categories("new")
+    new.loc[::50, "colour"] = "new"
+    assert (model.predict(new) == target(new)).mean() > 0.99
+    with duckdb.connect() as connection:
+        connection.register("new", new.astype({"colour": object}))
+        connection.execute("CREATE TABLE t AS SELECT * FROM new")
+        assert sql.verify(model.boxes_, connection, "t").mismatches == 0
+
+
+def test_without_missing_ones_no_set_speaks_of_them():
+    X = coloured(400, share=0)
+    model = HyperNNClassifier(n_boxes=3, random_state=0).fit(X, X["colour"].isin(["red", "blue"]))
+    assert model.boxes_.categories["colour"] == ("red", "green", "blue", "grey")
+    assert not model.boxes_.contains(pd.DataFrame({"colour": [None], "size": 0.0, "noise": 0.0})).any()
+
+
+def test_missing_values_have_no_place_in_an_order():
+    X = coloured(400)
+    X["colour"] = X["colour"].cat.as_ordered()
+    y = X["colour"] >= "blue"
+    model = HyperNNClassifier(n_boxes=3, positive_label=True, random_state=0).fit(X, y)
+    assert [str(condition) for condition in model.boxes_.conditions(0)] == ['colour in {"blue", "grey"}']
+    assert (model.predict(X) == y).all()
+
+
+VALUES = ("a", "b", "c", None)
+
+
+@pytest.mark.parametrize(
+    ("values", "order", "low", "high", "admitted"),
+    [
+        (VALUES, [2, 0, 1, 3], 2, 3, [True, False, False, True]),
+        (VALUES, [2, 0, 1, 3], 0, 1, [False, True, True, False]),
+        (VALUES, [1, 2, 3, 0], 1, 3, [True, True, True, False]),  # all but missing ones
+        (VALUES, [1, 0], 0, 0, [False, True, False, False]),  # "c" and None were not seen
+        (VALUES, [1, 0], 0, 1, [True, True, True, False]),  # all that were seen
+        (VALUES, None, 1, np.inf, [False, True, True, False]),
+        (VALUES, None, -np.inf, np.inf, [True, True, True, False]),
+        (VALUES[:3], [1, 0], 0, 1, [True, True, False]),
+        (VALUES[:3], None, -np.inf, 1, [True, True, False]),
+    ],
+)
+def test_bounds_on_places_are_sets_of_categories(values, order, low, high, admitted):
+    order = None if order is None else np.array(order)
+    assert _admitted(values, order, low, high).tolist() == admitted
+
+
+def test_missing_cells_become_a_category_in_a_copy():
+    table = read_table(coloured(50))
+    before = table.matrix.copy()
+    named = with_missing(table)
+    np.testing.assert_array_equal(table.matrix, before)
+    missing = np.isnan(before[:, 0])
+    assert missing.any()
+    assert named.categories == {"colour": ("red", "green", "blue", "grey", None)}
+    np.testing.assert_array_equal(named.matrix[:, 0], np.where(missing, 4, before[:, 0]))
+    assert with_missing(named).matrix is named.matrix
+    ordered = with_missing(table._replace(ordered=frozenset(["colour"])))
+    assert ordered.categories == named.categories
+    assert ordered.matrix is table.matrix

@@ -21,6 +21,7 @@ from hyperboxes.sql.dialects import DIALECTS
 
 def slow_representatives(made, matrix, k):
     """Find them row by row, with Python's own arithmetic."""
+    matrix = made._matrix(matrix)
     decided = made.apply(matrix)
     found = centres(made, matrix)
     listed = []

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import reference
 from hypothesis import given
 from strategies import boxes_and_table
 
@@ -82,7 +83,8 @@ def test_the_smallest_change_is_the_nearest_of_those_that_alter_the_class(made):
                     # Leaving goes to the number beside the bound; the distance is that to the bound.
                     target = value if change.enters else math.nextafter(value, cell)
                     steps.append(abs(target - cell) / float(scale[j]))
-                steps.append(math.inf if math.isnan(cell) else float(name in boxes.categories))
+                lost = change.enters and reference.is_missing(boxes, j, cell)
+                steps.append(math.inf if lost else float(name in boxes.categories))
             assert change.distance == max(step for step in steps if not math.isnan(step))
 
 
@@ -123,6 +125,25 @@ def test_a_position_that_is_no_category_is_an_unknown_one(position):
     found = explain(clinic(), np.array([50.0, 30.0, position]))
     (change,) = (change for change in found.changes if change.box == 1)
     assert (change.values, change.distance, change.prediction) == ({"smoker": "yes"}, 1.0, "high")
+
+
+def test_ways_in_and_out_of_sets_that_name_missing_values():
+    boxes = Boxes.from_rules(
+        [({"colour": {None}}, "lost"), ({"colour": {"red", "blue"}, "size": (5, None)}, "large")],
+        default="small", categories={"colour": ["red", "blue", None]},
+    )  # fmt: skip
+    assert str(boxes.conditions(1)[0]) == "colour is known"
+    lost = explain(boxes, [None, 3.0])
+    assert (lost.prediction, lost.margins[0].value, lost.margins[0].holds) == ("lost", None, True)
+    assert (lost.smallest_change.values, lost.smallest_change.distance) == ({"colour": "red"}, 1.0)
+    assert {change.box: change.distance for change in lost.changes} == {0: 1.0, 1: math.inf}
+    green = explain(boxes, ["green", 7.0])  # not known by name, but there is a value
+    assert (green.prediction, green.margins[0].value, green.margins[0].holds) == ("large", None, True)
+    ways = {(change.box, change.enters): change for change in green.changes}
+    assert ways[0, True].values == {"colour": None}
+    assert ways[0, True].distance == 1.0
+    assert "colour is known   (a new value)" in str(green)
+    assert "colour to missing" in str(green)
 
 
 def test_leaving_a_box_leaves_those_behind_it_that_give_the_same_class():

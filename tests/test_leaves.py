@@ -135,7 +135,7 @@ def with_gaps(n, draw, gone=0.3):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_list_says_what_the_tree_says_missing_values_too(seed, monkeypatch):
-    monkeypatch.setattr(leaves, "thin_list", lambda task, boxes, says, may_know: (boxes, says))
+    monkeypatch.setattr(leaves, "thin_list", lambda task, boxes, says: (boxes, says))
     draw = np.random.default_rng(seed)
     view = view_of(*with_gaps(draw.integers(20, 300), draw, gone=draw.uniform(0, 0.6)))
     n_boxes = int(draw.integers(1, 12))
@@ -158,16 +158,11 @@ def test_thinning_a_list_never_lowers_f1_less_prices(seed):
         plain = f1_of(task, says[first_holder(task.inside(boxes))])
         return plain - task.prices(boxes).sum() / (2 * task.weight[task.positive].sum())
 
-    may_know = np.random.default_rng(seed).random(len(task.n_bins)) < 0.5
-    thinned, said = thin_list(task, boxes, says, may_know)
-    known = (thinned.first == 0) & (thinned.last == task.n_bins - 1)
-    assert not (known & ~((boxes.first == 0) & (boxes.last == task.n_bins - 1)).any(axis=0))[
-        :, ~may_know
-    ].any()
+    thinned, said = thin_list(task, boxes, says)
     assert len(said) == len(thinned.first) + 1
     assert said[-1] == says[-1]
     assert value(thinned, said) >= value(boxes, says)
-    again, said_again = thin_list(task, thinned, said, may_know)
+    again, said_again = thin_list(task, thinned, said)
     np.testing.assert_array_equal(again, thinned)
     np.testing.assert_array_equal(said_again, said)
 
@@ -242,18 +237,6 @@ def test_whether_a_value_is_known_can_be_the_rule():
     assert "x0 is known" in rules.to_text(model.boxes_)
     rows = np.array([[-1e300, 0, 0], [1e300, 0, 0], [0.3, 0.9, 0.1], [np.nan, 0, 0]])
     assert model.predict(rows).tolist() == [False, False, True, True]
-
-
-def test_a_list_is_not_asked_whether_there_is_a_category():
-    draw = np.random.default_rng(0)
-    X = draw.integers(0, 3, size=(300, 2)).astype(float)
-    y = draw.random(300) < 0.5
-    X[y, 0] = np.nan
-    view = view_of(X, y)
-    found = finish.Found(*tree_list(view, 3))
-    assert (found.boxes.last[:, 0] == found.view.features.binning.n_bins[0] - 1).any()
-    of_categories = replace(view.problem, of_categories=np.array([True, False]))
-    assert tree_list(of_categories.for_class(view.target, view.limits, view.seed), 3) is None
 
 
 def test_a_list_keeps_the_limits_of_boxes():

@@ -330,7 +330,7 @@ ATTACKS = {
     "bytes of memory": "wide_label_bomb",
     "the file is of format 2.0, hyperboxes 0.1.0 reads format 1": "higher_major",
     "the file is of format 0.9": "lower_major",
-    "the file is of format 1.7, hyperboxes 0.1.0 reads 1.0: take a newer release": (
+    "the file is of format 1.7, hyperboxes 0.1.0 reads 1.1: take a newer release": (
         "higher_minor_unknown_key"
     ),
     "format_version: expected [major, minor]": "boolean_version",
@@ -482,6 +482,28 @@ def test_higher_minor_without_unknown_keys_is_read() -> None:
     assert (
         from_document(forge(to_document(SMALL, {}) | {"format_version": [1, 9], "meta": {"new": 1}})) == SMALL
     )
+
+
+GAPS = Boxes.from_rules([({"city": {"A", None}}, "yes")], default="no", categories={"city": ["A", "B", None]})
+
+
+def test_the_lowest_minor_that_can_express_a_model_is_written() -> None:
+    assert to_document(SMALL, {})["format_version"] == [1, 0]
+    document = to_document(GAPS, {})
+    assert document["format_version"] == [1, 1]
+    assert document["features"] == [{"name": "city", "categories": ["A", "B", None]}]
+    assert from_document(document).predict(np.array([["A"], ["B"], [None]], object)).tolist() == [
+        "yes", "no", "yes",
+    ]  # fmt: skip
+    with pytest.raises(ModelFormatError, match=r"format_version: expected \[1, 1\] where null is a category"):
+        from_document(forge(document | {"format_version": [1, 0]}))
+
+
+@pytest.mark.parametrize("categories", [[None, "A", "B"], ["A", None, "B"], ["A", None, None]])
+def test_null_is_one_category_among_others_and_the_last(categories: list[Any]) -> None:
+    document = to_document(GAPS, {})
+    with pytest.raises(ModelFormatError, match=r"have None, a missing value, last|expected different ones"):
+        from_document(forge(document | {"features": [{"name": "city", "categories": categories}]}))
 
 
 def test_unknown_key_of_this_version_does_not_ask_for_a_newer_release() -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -108,7 +109,7 @@ def test_node_unit_tests_pass():
 
 
 def ordinary(seed: int) -> tuple[Boxes, np.ndarray]:
-    """Small whole numbers and categories, where distances tie and violations of both kinds meet."""
+    """Small whole numbers and categories, where distances tie and violations of all kinds meet."""
     rng = np.random.default_rng(seed)
     n_boxes, n_features = rng.integers(2, 6), 4
     lower = rng.integers(0, 5, (n_boxes, n_features)).astype(float)
@@ -117,10 +118,10 @@ def ordinary(seed: int) -> tuple[Boxes, np.ndarray]:
     lower[:, 3], upper[:, 3] = -np.inf, np.inf
     flags = rng.random((n_boxes, 3)) < 0.6
     flags[np.arange(n_boxes), rng.integers(0, 3, n_boxes)] = True
-    nearest = bool(seed % 2)
+    nearest, known = bool(seed % 2), ("p", "q", None if seed // 2 % 2 else "r")
     made = Boxes(
         lower, upper, rng.choice(["a", "b", "c"], n_boxes), ("x", "y", "z", "k"), "a",
-        categories={"k": ("p", "q", "r")}, allowed={"k": flags},
+        categories={"k": known}, allowed={"k": flags},
         uncovered="nearest" if nearest else "default", scale=[1.0, 2.0, 0.5, 1.0] if nearest else None,
     )  # fmt: skip
     table = rng.integers(-1, 13, (12, n_features)) / 2
@@ -243,6 +244,9 @@ def test_python_text_makes_the_same_boxes(ask, made):
     again = scope["boxes"]
     assert np.array_equal(again.lower, model.lower)
     assert np.array_equal(again.upper, model.upper)
+    assert again.categories == model.categories
+    for name, allowed in model.allowed.items():
+        assert np.array_equal(again.allowed[name], allowed)
     assert again.predict(table).tolist() == model.predict(table).tolist()
 
 
@@ -420,6 +424,27 @@ def test_decimals_are_packed_as_whole_numbers():
     assert payload._divisor(np.array([0.1, 2.25, np.nan, -7.0])) == 100
     assert payload._divisor(np.array([1 / 3])) == 1
     assert payload._divisor(np.array([1.0, 2.0**60])) == 1
+
+
+def test_a_missing_value_is_shown_as_one_and_a_text_of_that_name_as_a_text():
+    known = ("missing", "red", None)
+    made = Boxes.from_rules([({"colour": {None}}, "ill")], default="well", categories={"colour": known})
+    data = data_of(explore(made, [["red"], [None], ["missing"], ["blue"]], ["ill"] * 4))
+    told = data["features"][0]["categories"]
+    assert [(one["shown"], one["quoted"], one["python"]) for one in told] == [
+        ('"missing"', '"missing"', "'missing'"), ("red", '"red"', "'red'"), ("missing", "missing", "None"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("made", [
+    pd.DataFrame({"colour": ["red", None, "blue"]}), np.array([[0.0], [math.nan], [-1.0]]), [[0], [1], [-1]],
+])  # fmt: skip
+def test_rows_with_a_missing_value_have_a_place_in_the_pictures(ask, made):
+    boxes = Boxes.from_rules(
+        [({"colour": {None}}, "ill")], default="well", categories={"colour": ["red", None]}
+    )
+    data = data_of(explore(boxes, made, ["well", "ill", "well"]))
+    assert [number(cell) for cell in ask("unpack", rows=data["rows"])[0]] == [0, 1, -1]
 
 
 # -- intervals ---------------------------------------------------------------------------------------

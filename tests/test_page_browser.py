@@ -160,13 +160,19 @@ def patients():
     return boxes, X, y.tolist()
 
 
+def gaps():
+    """The same patients, of boxes that can ask for a missing value."""
+    boxes, X, y = patients()
+    return boxes.with_categories({"smoker": ["no", "yes", "often", None]}), X, y
+
+
 def strangers():
     """Some rows of a class that the model does not know."""
     boxes, X, y = flowers()
     return boxes, X, ["iris of another kind" if row % 7 == 0 else label for row, label in enumerate(y)]
 
 
-@pytest.mark.parametrize("subject", [flowers, patients, strangers])
+@pytest.mark.parametrize("subject", [flowers, patients, gaps, strangers])
 def test_the_page_shows_what_python_says_and_saves_the_model_as_it_came(visit, tmp_path, subject):
     boxes, X, y = subject()
     if subject is not strangers:
@@ -326,6 +332,72 @@ def test_categories_are_switched_in_the_picture_and_on_the_card(visit, tmp_path)
     check_figures(page, edited, X, y)
 
 
+def test_missing_is_ticked_like_any_category_and_all_that_follows_is_python_s(visit, tmp_path):
+    boxes, X, y = gaps()
+    page = visit((boxes, X, y))
+    page.locator(".card-title").first.click()
+    settle(page)
+    ticks = page.locator(".card.selected .tick")
+    assert ticks.all_inner_texts() == ["no", "yes", "often", "missing"]
+
+    def check(clicked, admitted, reads):
+        for place in clicked:
+            ticks.nth(place).click()
+            settle(page)
+        edited = read_model(saved(page, tmp_path))
+        assert edited.allowed["smoker"][0].tolist() == admitted
+        check_figures(page, edited, X, y)
+        page.click("[data-do=code]")
+        for form, text in (("rules", to_text(edited)), ("duckdb", to_sql(edited))):
+            page.click(f"[data-form={form}]")
+            assert page.locator("dialog textarea").input_value() == text
+        page.keyboard.press("Escape")
+        assert reads in to_text(edited)
+
+    check([3], [False, True, True, True], 'smoker in {"yes", "often", missing}')
+    check([1, 2], [False, False, False, True], "smoker is missing")
+    check([3], [False, False, False, True], "smoker is missing")  # a box admits at least one
+    check([0, 3, 1, 2], [True, True, True, False], "smoker is known")
+    check([3], [True, True, True, True], "age >= 60\nTHEN ill")
+    assert ticks.count() == 0
+    page.click("[data-do=undo]")
+    page.click("[aria-label='Box 0 admits smoker missing']")
+    settle(page)
+    assert read_model(saved(page, tmp_path)).allowed["smoker"][0].all()
+
+
+def test_rows_with_a_missing_category_are_drawn_and_tried_in_its_place(visit):
+    boxes, X, y = gaps()
+    page = visit((boxes, X, y))
+    missing = int(np.flatnonzero(X["smoker"].isna())[0])
+    page.select_option("[data-axis='0']", "2")
+    page.evaluate(f"hyperboxes.selectRow({missing})")
+    settle(page)
+    ring = float(page.locator(".ring:not(.hover)").get_attribute("cx"))
+    labels = page.locator(".axes text.tick.middle")
+    away = labels.evaluate_all("(all, x) => all.map((one) => Math.abs(one.getAttribute('x') - x))", ring)
+    assert labels.nth(int(np.argmin(away))).text_content() == "missing"
+    field = page.locator(".field select")
+    assert field.locator("option").all_inner_texts() == ["no", "yes", "often", "missing", "unknown"]
+    assert field.evaluate("(list) => list.selectedOptions[0].text") == "missing"
+    field.select_option(label="yes")
+    field.select_option(label="missing")
+    settle(page)
+    assert "Changed by hand" not in page.locator(".verdict").inner_text()
+
+
+def test_the_band_leaves_out_what_lies_between_admitted_categories(visit):
+    boxes, X, y = gaps()
+    allowed = {"smoker": np.array([[True, False, False, True], [True] * 4])}
+    page = visit((replace(boxes, allowed=allowed), X, y))
+    page.locator(".card-title").first.click()
+    settle(page)
+    inside = page.locator(".parallel text.tick:not(.middle)").evaluate_all(
+        """(all) => all.map((one) => document.querySelector(".band").isPointInFill(
+        new DOMPoint(one.getAttribute("x") - 6, one.getAttribute("y") - 3.5)))""")  # fmt: skip
+    assert inside == [True, False, False, True]
+
+
 def test_a_bound_that_is_no_number_or_crosses_is_refused(visit, tmp_path):
     boxes, X, y = flowers()
     page = visit((boxes, X, y))
@@ -399,7 +471,7 @@ def point(page, row):
     return frame["x"] + x, frame["y"] + y
 
 
-@pytest.mark.parametrize("subject", [flowers, patients])
+@pytest.mark.parametrize("subject", [flowers, patients, gaps])
 def test_a_row_clicked_or_typed_is_explained_as_python_explains_it(visit, subject):
     boxes, X, y = subject()
     page = visit((boxes, X, y))

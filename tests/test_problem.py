@@ -153,7 +153,7 @@ def test_what_comes_again_and_again_is_learned_as_it_is():
 def test_of_a_wide_table_fewer_copies_are_blurred(shape, copies):
     cells = np.broadcast_to(np.zeros(1), shape)
     none = np.zeros(1, bool)
-    found = Problem(cells, np.zeros(1, np.int64), np.ones(1), none, none, Settings(), 0)
+    found = Problem(cells, np.zeros(1, np.int64), np.ones(1), none, Settings(), 0)
     assert found.blur[1] == copies
 
 

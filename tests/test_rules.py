@@ -19,6 +19,7 @@ from hyperboxes.rules import to_markdown, to_text
 from hyperboxes.summary import summarize, training_summary
 
 NUMBER = r"[-+]?[\d.]+(?:e[-+]?\d+)?"
+KNOWN = (-sys.float_info.max, math.inf)
 NAME = r'"(?:[^"\\]|\\.)*"|[^"<>={},\\]+?'
 
 
@@ -47,11 +48,12 @@ def read_condition(text):
     name, sign, rest = re.fullmatch(rf"({NAME}) (<=|>=|=|in|is) (.*)", text).groups()
     name = read_word(name)
     if sign == "is":
-        assert rest == "known"
-        return name, (-sys.float_info.max, math.inf)
+        assert rest in ("known", "missing")
+        return name, {None} if rest == "missing" else KNOWN
     if sign == "in":
-        items = re.findall(r'"(?:[^"\\]|\\.)*"|[^{}, ]+', rest)
-        return name, {read_word(item) if item[0] == '"' else ast.literal_eval(item) for item in items}
+        items = re.findall(r'"(?:[^"\\]|\\.)*"|[^{}, ]+', rest.removesuffix(", missing}"))
+        values = {read_word(item) if item[0] == '"' else ast.literal_eval(item) for item in items}
+        return name, values | ({None} if rest.endswith(", missing}") else set())
     if sign == "=":
         value = read_word(rest) if rest[0] == '"' else ast.literal_eval(rest)
         return name, {value} if isinstance(value, str | bool) else (value, value)
@@ -76,9 +78,11 @@ def read_rules(text):
 
 
 def holds(asked, cell):
+    if cell is None or cell != cell:
+        return isinstance(asked, set) and None in asked
     if isinstance(asked, set):
-        return cell is not None and cell in asked
-    return cell is not None and asked[0] <= float(cell) <= asked[1]
+        return cell in asked
+    return (asked == KNOWN and isinstance(cell, str)) or asked[0] <= float(cell) <= asked[1]
 
 
 def follow(rules, default, row):
@@ -107,7 +111,7 @@ def test_rules_read_back_are_the_model_to_the_last_digit(made):
     for box, (asked, _) in enumerate(rules):
         expected = {
             name: (lower, upper) if admitted is None else as_read(admitted)
-            for _, name, lower, upper, admitted in made.conditions(box)
+            for _, name, lower, upper, admitted, _ in made.conditions(box)
         }
         assert dict(asked) == expected
     answers = [*(label for _, label in rules), default]
@@ -118,8 +122,10 @@ def test_rules_read_back_are_the_model_to_the_last_digit(made):
 
 def as_read(admitted):
     """One number as a category is written, and read, like an interval of that number."""
+    if not admitted:
+        return KNOWN
     (first, *others) = admitted
-    return set(admitted) if others or isinstance(first, str | bool) else (first, first)
+    return set(admitted) if others or isinstance(first, str | bool | None) else (first, first)
 
 
 @pytest.mark.parametrize("text", TEXTS)

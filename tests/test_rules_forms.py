@@ -221,9 +221,12 @@ def follow(document, row):
 
     def far(asked):
         cell = row[asked["feature"]]
+        cell = None if cell is None or cell != cell else cell
+        if "not in" in asked:
+            return math.inf if cell in asked["not in"] else 0.0
         if "in" in asked:
-            return 0.0 if cell in asked["in"] else math.inf if cell is None or cell != cell else 1.0
-        if cell is None or math.isnan(cell):
+            return 0.0 if cell in asked["in"] else math.inf if cell is None else 1.0
+        if cell is None:
             return math.inf
         low = -math.inf if asked["lower"] is None else asked["lower"]
         high = math.inf if asked["upper"] is None else asked["upper"]

@@ -148,6 +148,22 @@ def shifted(n, rng):
     return X, y
 
 
+def categories_missing(n, rng):
+    """Take away a quarter of the cells of each column of categories, which tells of the class."""
+    numbers = rng.normal(size=(n, 4))
+    levels = (3, 5, 8)
+    codes = [rng.integers(0, k, n) for k in levels]
+    some = np.isin(codes[2], rng.choice(8, 3, replace=False))
+    missing = rng.uniform(size=(3, n)) < 0.25
+    y = (missing[0] & (numbers[:, 0] > -0.3)) | (~missing[1] & (numbers[:, 1] > 0.6))
+    y |= (missing[2] | some) & (numbers[:, 2] < -0.8)
+    frame = pd.DataFrame(numbers, columns=[f"x{j}" for j in range(4)])
+    for i, k in enumerate(levels):
+        shown = np.where(missing[i], -1, codes[i])
+        frame[f"c{i}"] = pd.Categorical.from_codes(shown, [f"level {v}" for v in range(k)])
+    return frame, y ^ (rng.uniform(size=n) < 0.05)
+
+
 def words(n, rng):
     """Count 1,500 words in uneven texts: three are more frequent in the class, three elsewhere."""
     y = rng.uniform(size=n) < 0.4
@@ -349,6 +365,8 @@ TABLES = {
         HardTable("kr-vs-kp", "36 categories", loaded("kr-vs-kp"), ("won",)),
         HardTable("missing", "a fifth missing", made(missing_at_random, 2000), quick=True),
         HardTable("missing why", "missing for a reason", made(missing_for_a_reason, 2000), quick=True),
+        HardTable("categories why", "missing categories", made(categories_missing, 1500), quick=True),
+        HardTable("categories few", "missing categories, 200 rows", made(categories_missing, 200)),
         HardTable("wine gaps", "a fifth missing", reshaped("wine", gaps), (0, 1, 2), n_seeds=5),
         HardTable(
             "cars gaps", "missing for a reason", reshaped("cars", high_gaps), ("acc", "unacc"), n_seeds=5

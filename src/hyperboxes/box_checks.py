@@ -59,8 +59,8 @@ def check_labels(boxes: Boxes, fix: Fix) -> None:
     fix("classes", classes)
 
 
-def check_categories(boxes: Boxes) -> dict[str, tuple[Category, ...]]:
-    """Check the known values of categorical features."""
+def check_categories(boxes: Boxes) -> dict[str, tuple[Category | None, ...]]:
+    """Check the known values of categorical features; None is a missing one."""
     known = {}
     names = set(boxes.feature_names)
     given: Mapping[str, Any] = boxes.categories or {}
@@ -73,10 +73,15 @@ def check_categories(boxes: Boxes) -> dict[str, tuple[Category, ...]]:
             raise ValueError(f"categories of {name!r} must be a sequence in a fixed order, got {values!r}")
         values = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
         for value in values:
-            if not isinstance(value, int | float | str) or value != value:
-                raise ValueError(f"categories of {name!r} must be text, numbers or booleans, got {value!r}")
-        if not values or len(set(values)) != len(values):
+            if not isinstance(value, int | float | str | None) or value != value:
+                raise ValueError(
+                    f"categories of {name!r} must be text, numbers or booleans, or None for a missing value, "
+                    f"got {value!r}"
+                )
+        if not set(values) - {None} or len(set(values)) != len(values):
             raise ValueError(f"categories of {name!r} must be one or more different values, got {values!r}")
+        if None in values[:-1]:
+            raise ValueError(f"categories of {name!r} must have None, a missing value, last, got {values!r}")
         known[name] = values
     return known
 

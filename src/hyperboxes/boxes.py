@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import box_checks, tables
-from .conditions import Condition, format_number
+from .conditions import Condition, Sort, format_number
 from .tables import Category
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ class Boxes:
 
     The first box that contains a row decides its class; a row in no box gets ``default``. A feature
     that a box leaves open accepts every value, missing ones included; a restricted one rejects a
-    missing value. Bounds are float64, and every cell is compared as float64.
+    missing value, unless it is a set of categories that names it. Bounds are float64, and every cell is
+    compared as float64.
 
     Parameters
     ----------
@@ -45,10 +46,12 @@ class Boxes:
     classes : array-like of shape (n_classes,), optional
         Every label that may be predicted, in the order of ``counts``; sorted labels by default.
     categories : mapping of feature name to sequence, optional
-        The known values of each categorical feature.
+        The known values of each categorical feature. None, as the last, stands for a missing value, which
+        boxes can then ask for.
     allowed : mapping of feature name to bool array of shape (n_boxes, n_categories), optional
         Which categories each box admits. A box that admits all known ones does not restrict the
-        feature and admits unknown and missing ones too.
+        feature and admits unknown and missing ones too; one that admits all but None asks only that there
+        is a value, and admits unknown ones.
     uncovered : {"default", "nearest"}
         What decides a row in no box: ``default``, or the label of the nearest box (the smallest
         largest violation of its conditions, each divided by the feature's ``scale``).
@@ -74,7 +77,7 @@ class Boxes:
     feature_names: tuple[str, ...] = ()
     default: Label | None = None
     classes: NDArray[Any] = None  # type: ignore[assignment]
-    categories: Mapping[str, tuple[Category, ...]] = field(default_factory=dict)
+    categories: Mapping[str, tuple[Category | None, ...]] = field(default_factory=dict)
     allowed: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     uncovered: Literal["default", "nearest"] = "default"
     scale: Floats | None = None
@@ -110,7 +113,7 @@ class Boxes:
         *,
         default: Label | None,
         feature_names: Sequence[str] | None = None,
-        categories: Mapping[str, Sequence[Category]] | None = None,
+        categories: Mapping[str, Sequence[Category | None]] | None = None,
     ) -> Boxes:
         """Make boxes from hand-written rules.
 
@@ -118,7 +121,7 @@ class Boxes:
         ----------
         rules : iterable of (conditions, label)
             Conditions map a feature name to ``(lower, upper)``, where None leaves a side open, or to
-            a set of categories.
+            a set of categories, in which None is a missing value.
         default : label or None
             The class of a row that no rule covers.
         feature_names : sequence of str, optional
@@ -135,7 +138,7 @@ class Boxes:
                 if isinstance(asked, set | frozenset) and (categories is None or name not in categories):
                     known.setdefault(name, []).extend(asked)
         for name in known.keys() - (categories or {}).keys():
-            known[name] = _sorted(set(known[name]))
+            known[name] = list(tables.united([_sorted(set(known[name]) - {None}), known[name]]))
         names = tuple(mentioned) if feature_names is None else tuple(feature_names)
         place = {name: j for j, name in enumerate(names)}
         shape = (len(rules), len(names))
@@ -231,21 +234,38 @@ class Boxes:
         mask.flags.writeable = False
         return mask
 
+    @cached_property
+    def admits_unknown(self) -> dict[str, NDArray[np.bool_]]:
+        """Which boxes admit a value of a categorical feature that is not among the known ones.
+
+        Those that admit all known ones, whatever they say of missing values.
+        """
+        return {
+            name: np.asarray(self.allowed[name][:, [value is not None for value in known]].all(axis=1))
+            for name, known in self.categories.items()
+        }
+
     def conditions(self, box: int) -> list[Condition]:
         """List what a box asks, one entry for each feature it restricts, in column order."""
         found = []
         for feature in np.flatnonzero(self.restricted[box]):
             name = self.feature_names[feature]
-            admitted = None
-            if name in self.categories:
-                admitted = tuple(
-                    value
-                    for value, yes in zip(self.categories[name], self.allowed[name][box], strict=True)
-                    if yes
-                )
+            admitted = self._admitted(name, box) if name in self.categories else None
             low, high = float(self.lower[box, feature]), float(self.upper[box, feature])
-            found.append(Condition(int(feature), name, low, high, admitted))
+            found.append(Condition(int(feature), name, low, high, admitted, self.sort_of(name)))
         return found
+
+    def sort_of(self, name: str) -> Sort:
+        """Tell what the cells of a feature are: texts or booleans if all its categories are, else numbers."""
+        kinds = {type(value) for value in self.categories.get(name, ()) if value is not None}
+        return "text" if kinds == {str} else "boolean" if kinds == {bool} else "number"
+
+    def _admitted(self, name: str, box: int) -> tuple[Category | None, ...]:
+        """List the categories that a set admits; none if any value will do."""
+        known, flags = self.categories[name], self.allowed[name][box].tolist()
+        if all(yes == (value is not None) for value, yes in zip(known, flags, strict=True)):
+            return ()
+        return tuple(value for value, yes in zip(known, flags, strict=True) if yes)
 
     @cached_property
     def n_conditions(self) -> int:
@@ -376,10 +396,11 @@ class Boxes:
             upper[box, column] = np.inf
         return replace(self, lower=lower, upper=upper, allowed=allowed, counts=None)
 
-    def with_categories(self, categories: Mapping[str, Sequence[Category]]) -> Boxes:
+    def with_categories(self, categories: Mapping[str, Sequence[Category | None]]) -> Boxes:
         """Speak of other known categories; a set keeps the ones that are still known.
 
-        A set that then holds all of them no longer restricts its feature.
+        A set that then holds all of them no longer restricts its feature. A missing value that is known
+        stays so.
 
         Raises
         ------
@@ -391,8 +412,11 @@ class Boxes:
                 f"categorical features are {list(self.categories)} here but {list(categories)} there; "
                 "make them agree"
             )
-        allowed = {name: _spread(self, name, values) for name, values in categories.items()}
-        known = {name: tuple(values) for name, values in categories.items()}
+        known = {
+            name: tables.united([values, [None] if None in self.categories[name] else []])
+            for name, values in categories.items()
+        }
+        allowed = {name: _spread(self, name, values) for name, values in known.items()}
         return replace(self, categories=known, allowed=allowed, counts=None)
 
     @staticmethod
@@ -415,8 +439,7 @@ class Boxes:
             if part.categories.keys() != last.categories.keys():
                 raise ValueError("concat needs the same categorical features everywhere")
         categories = {
-            name: tuple(dict.fromkeys(value for part in parts for value in part.categories[name]))
-            for name in last.categories
+            name: tables.united([part.categories[name] for part in parts]) for name in last.categories
         }
         allowed = {
             name: np.concatenate([_spread(part, name, values) for part in parts])
@@ -550,11 +573,18 @@ def _box_index(boxes: ArrayLike) -> NDArray[Any]:
     return index if index.size else index.astype(np.int64)
 
 
-def _spread(part: Boxes, name: str, values: Sequence[Category]) -> NDArray[np.bool_]:
-    """Rewrite a part's category sets over a longer list of values; open ones stay open."""
+def _spread(part: Boxes, name: str, values: Sequence[Category | None]) -> NDArray[np.bool_]:
+    """Rewrite a part's category sets over another list of values.
+
+    Of a value that a part does not know, what it says of unknown ones holds, or of missing ones.
+    """
     known = {value: place for place, value in enumerate(part.categories[name])}
     table, open_ = part.allowed[name], part.allowed[name].all(axis=1)
-    columns = [table[:, known[value]] if value in known else open_ for value in values]
+    of_unknown = part.admits_unknown[name]
+    columns = [
+        table[:, known[value]] if value in known else open_ if value is None else of_unknown
+        for value in values
+    ]
     return np.stack(columns, axis=1)
 
 

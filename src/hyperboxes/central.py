@@ -172,7 +172,8 @@ class Centres:
             name = self.boxes.feature_names[feature]
             if self._is_category(feature):
                 usual = (self.boxes.categories[name][int(self.centre[box, feature])],)
-                same = columns.box([Condition(int(feature), name, -np.inf, np.inf, usual)])
+                sort = self.boxes.sort_of(name)
+                same = columns.box([Condition(int(feature), name, -np.inf, np.inf, usual, sort)])
                 terms.append(f"CASE WHEN {same} THEN {number(0.0)} ELSE {number(1.0)} END")
             else:
                 terms.append(self._measure(box, int(feature)).to_sql(f"({columns.as_double(name)})", number))
@@ -185,9 +186,11 @@ def centres(boxes: Boxes, X: ArrayLike) -> Centres:
     decided = boxes.apply(matrix)
     cells = np.array(matrix, dtype=np.float64)
     cells[~np.isfinite(cells)] = np.nan
-    category = np.array([name in boxes.categories for name in boxes.feature_names], bool)
-    # Positions that name no category.
-    cells[:, category] = np.where(cells[:, category] >= 0, cells[:, category], np.nan)
+    n_known = np.array([len(boxes.categories.get(name, ())) for name in boxes.feature_names])
+    category = n_known > 0
+    places = cells[:, category]
+    named = (places >= 0) & (places < n_known[category]) & (places == np.floor(places))
+    cells[:, category] = np.where(named, places, np.nan)
     unit = standardise(cells, np.ones(len(cells)))[1] if len(cells) else np.ones(boxes.n_features)
     unit[category] = 1.0
     centre = np.full((boxes.n_boxes, boxes.n_features), np.nan)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import sys
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from .tables import Category
 
+#: What cells of a feature are, as far as its categories tell.
+Sort = Literal["number", "text", "boolean"]
 #: As a lower bound, it asks only that there is a value.
 LEAST_NUMBER = -sys.float_info.max
 
@@ -41,14 +43,17 @@ def _reads_as_number(text: str) -> bool:
 class Condition(NamedTuple):
     """What one box asks of one feature: an interval, or a set of categories.
 
-    ``categories`` is None for a numeric feature. An open side is infinite.
+    ``categories`` is None for a numeric feature. A set may hold None, which admits a missing value; an empty
+    one admits any value that is not missing. ``sort`` tells what cells of the feature are. An open side is
+    infinite.
     """
 
     feature: int
     name: str
     lower: float
     upper: float
-    categories: tuple[Category, ...] | None = None
+    categories: tuple[Category | None, ...] | None = None
+    sort: Sort = "number"
 
     @property
     def n_conditions(self) -> int:
@@ -60,14 +65,38 @@ class Condition(NamedTuple):
     @property
     def takes_any_value(self) -> bool:
         """Tell whether all that is asked is that there is a value."""
-        return self.categories is None and self.lower == LEAST_NUMBER and self.upper == math.inf
+        if self.categories is not None:
+            return not self.categories
+        return self.lower == LEAST_NUMBER and self.upper == math.inf
+
+    @property
+    def takes_missing(self) -> bool:
+        """Tell whether a missing value is admitted."""
+        return self.categories is not None and None in self.categories
+
+    @property
+    def asks_missing(self) -> bool:
+        """Tell whether a set can only be asked by looking whether a value is missing."""
+        return self.categories is not None and (self.takes_missing or self.takes_any_value)
+
+    @property
+    def values(self) -> tuple[Category, ...]:
+        """The categories of a set that are not missing."""
+        return tuple(value for value in self.categories or () if value is not None)
+
+    def admits(self, category: Category | None) -> bool:
+        """Tell whether a category, None where it is missing, is in the set."""
+        return category is not None if self.takes_any_value else category in (self.categories or ())
 
     def __str__(self) -> str:
         name = format_name(self.name)
         if self.takes_any_value:
             return f"{name} is known"
         if self.categories is not None:
-            shown = [json.dumps(item) if isinstance(item, str) else str(item) for item in self.categories]
+            if self.categories == (None,):
+                return f"{name} is missing"
+            shown = [json.dumps(item) if isinstance(item, str) else str(item) for item in self.values]
+            shown += ["missing"] * self.takes_missing
             return f"{name} = {shown[0]}" if len(shown) == 1 else f"{name} in {{{', '.join(shown)}}}"
         if self.lower == self.upper:
             return f"{name} = {format_number(self.lower)}"

@@ -77,7 +77,10 @@ class Explanation:
         else:
             lines = [f"{self.prediction!r} by box {self.box}:"]
         for margin in self.margins:
-            lines.append(f"  {margin.condition}   (value {_show(margin.value)})")
+            # That there is a value holds without one that is known: of a category not seen before.
+            new = margin.value is None and margin.holds and margin.condition.takes_any_value
+            shown = "a new value" if new else f"value {_show(margin.value)}"
+            lines.append(f"  {margin.condition}   ({shown})")
         change = self.smallest_change
         if change is not None:
             verb = "enter" if change.enters else "leave"
@@ -140,11 +143,17 @@ def _value(boxes: Boxes, condition: Condition, cells: NDArray[np.float64]) -> An
     return known[int(cell)] if cell in range(len(known)) else None
 
 
+def _is_missing(boxes: Boxes, condition: Condition, cell: float) -> bool:
+    known = boxes.categories.get(condition.name, ())
+    return math.isnan(cell) or (None in known and cell == len(known) - 1)
+
+
 def _margin(boxes: Boxes, condition: Condition, cells: NDArray[np.float64]) -> Margin:
-    value = _value(boxes, condition, cells)
+    value, cell = _value(boxes, condition, cells), float(cells[condition.feature])
     if condition.categories is not None:
-        return Margin(condition, value, value in condition.categories, math.nan, math.nan)
-    cell = float(cells[condition.feature])
+        known = cell in range(len(boxes.categories[condition.name]))
+        holds = condition.admits(value) if known else condition.takes_any_value
+        return Margin(condition, value, holds, math.nan, math.nan)
     holds = condition.lower <= cell <= condition.upper
     return Margin(condition, value, holds, *_distances(condition, cell))
 
@@ -167,15 +176,17 @@ def _enter(boxes: Boxes, box: int, cells: NDArray[np.float64], scale: NDArray[np
         if margin.holds:
             continue
         if condition.categories is not None:
-            moved[0, condition.feature] = boxes.categories[condition.name].index(condition.categories[0])
-            values[condition.name], step = condition.categories[0], 1.0
+            known = boxes.categories[condition.name]
+            value = next(filter(condition.admits, known))
+            moved[0, condition.feature] = known.index(value)
+            values[condition.name], step = value, 1.0
         else:
             target = condition.lower if not cell > condition.upper else condition.upper
             if not math.isfinite(target):
                 target = condition.upper
             moved[0, condition.feature] = values[condition.name] = target
             step = abs(target - cell) / float(scale[condition.feature])
-        distance = max(distance, math.inf if math.isnan(cell) else step)
+        distance = max(distance, math.inf if _is_missing(boxes, condition, cell) else step)
     return Change(box, True, values, distance, _plain(boxes.predict(moved)[0]))
 
 
@@ -208,7 +219,7 @@ def _way_out(
     """Give the nearest place where a condition no longer holds: (distance, condition, cell, value shown)."""
     if condition.categories is not None:
         known = boxes.categories[condition.name]
-        value = next(item for item in known if item not in condition.categories)
+        value = next(item for item in known if not condition.admits(item))
         return 1.0, condition, float(known.index(value)), value
     down, up = _distances(condition, float(cells[0, condition.feature]))
     if down < up or (down == up and math.isfinite(condition.lower)):

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -18,7 +18,7 @@ from .boxes import Boxes
 from .tables import Category
 
 FORMAT = "hyperboxes-model"
-FORMAT_VERSION = (1, 0)
+FORMAT_VERSION = (1, 1)
 
 #: Limits that keep the reading of any file, however hostile, to two seconds and 200 MB at most.
 MAX_ITEMS = 1_000_000
@@ -61,7 +61,7 @@ def to_document(boxes: Boxes, meta: Mapping[str, Any]) -> Document:
     place = {label: index for index, label in enumerate(_labels_of(boxes.classes))}
     document: Document = {
         "format": FORMAT,
-        "format_version": list(FORMAT_VERSION),
+        "format_version": [FORMAT_VERSION[0], int(_names_missing(boxes.categories.values()))],
         "classes": list(place),
         "default": None if boxes.default is None else place[boxes.default],
         "rule": "first-match",
@@ -89,6 +89,11 @@ def to_document(boxes: Boxes, meta: Mapping[str, Any]) -> Document:
     if _build(document) != boxes:
         raise ModelFormatError("these boxes would not read back as they are")
     return document
+
+
+def _names_missing(categories: Iterable[Collection[Category | None]]) -> bool:
+    """Tell whether a missing value is a category of a feature, which takes format 1.1."""
+    return any(None in values for values in categories)
 
 
 def _labels_of(labels: NDArray[Any]) -> list[Any]:
@@ -353,8 +358,8 @@ def _check_feature(feature: Any, where: str) -> None:
         _refuse(f"{where}.categories", "an array of one category or more", values)
     for index, value in enumerate(values):
         kind = type(value)
-        if kind not in (int, float, str, bool) or (kind is float and not math.isfinite(value)):
-            _refuse(f"{where}.categories[{index}]", "a text, a finite number or a boolean", value)
+        if kind not in (int, float, str, bool, type(None)) or (kind is float and not math.isfinite(value)):
+            _refuse(f"{where}.categories[{index}]", "a text, a finite number, a boolean or null", value)
         if kind is int and abs(value) >= 10**MAX_DIGITS:
             _refuse(f"{where}.categories[{index}]", f"an integer of at most {MAX_DIGITS} digits", value)
 
@@ -481,6 +486,8 @@ def _build(document: Document) -> Boxes:
         _check_distinct(feature.get("categories", ()), f"features[{index}].categories")
     numeric = {str(place): place for place, feature in enumerate(features) if "categories" not in feature}
     categories = {feature["name"]: feature["categories"] for feature in features if "categories" in feature}
+    if _names_missing(categories.values()) and document["format_version"][1] < 1:
+        _refuse("format_version", "[1, 1] where null is a category", document["format_version"])
     allowed = {name: np.ones((len(rows), len(values)), bool) for name, values in categories.items()}
     categorical = {str(place): name for place, name in enumerate(names) if name in categories}
     lower, upper = np.full((len(rows), len(names)), -np.inf), np.full((len(rows), len(names)), np.inf)
@@ -514,9 +521,9 @@ def _build(document: Document) -> Boxes:
         raise ModelFormatError(f"these boxes contradict themselves: {error}") from None
 
 
-def _check_distinct(values: Collection[Category], where: str) -> None:
+def _check_distinct(values: Collection[Category | None], where: str) -> None:
     if len(set(values)) != len(values):
-        seen: set[Category] = set()
+        seen: set[Category | None] = set()
         for value in values:
             if value in seen:
                 raise ModelFormatError(f"{where}: expected different ones, got {show(value)} twice")

@@ -9,7 +9,7 @@ import numpy as np
 
 from .boxes import Boxes, Label
 from .conditions import format_name, format_number
-from .summary import format_label
+from .summary import format_category, format_label
 
 #: Colours of Okabe and Ito, which stay apart for colour-blind readers.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -98,7 +98,7 @@ def _lane(boxes: Boxes, box: int, feature: int, y: float, colour: str) -> str:
             f'<rect x="{left + place * step + 1:.1f}" y="{y + 3}" '
             f'width="{max(1.0, step - 2):.1f}" height="{ROW - 6}" '
             f'fill="{colour if yes else "#888888"}" fill-opacity="{0.6 if yes else 0.15}">'
-            f"<title>{html.escape(format_label(boxes.categories[name][place]))}</title></rect>"
+            f"<title>{html.escape(format_category(boxes.categories[name][place]))}</title></rect>"
             for place, yes in enumerate(flags.tolist())
         )
         return number + cells

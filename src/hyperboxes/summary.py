@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .boxes import Boxes, Floats, Label
+from .tables import Category
 
 #: Text that would read as something else than a class of that name.
 _READS_OTHERWISE = re.compile(r"true|false|no answer|nearest box.*|[-+]?(\d|\.\d|inf|nan).*", re.I)
@@ -30,6 +31,13 @@ def format_label(label: Label | None) -> str:
         and not any(sign in label for sign in ('"', "\\", "  "))
     )
     return label if label and plain and not _READS_OTHERWISE.fullmatch(label) else json.dumps(label)
+
+
+def format_category(value: Category | None) -> str:
+    """Write a category as pictures show it; a text that would read as a missing value is quoted."""
+    if value is None:
+        return "missing"
+    return json.dumps(value) if value == "missing" else format_label(value)
 
 
 def format_percent(share: float) -> str:

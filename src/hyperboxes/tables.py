@@ -21,13 +21,37 @@ class Table(NamedTuple):
     """A table as learners see it: numbers only, NaN where a value is missing.
 
     A categorical column holds positions in ``categories``; ``ordered`` names those whose order means
-    something.
+    something. Where None is the last of the categories, its position is a missing value as well as NaN is.
     """
 
     matrix: NDArray[np.float64]
     feature_names: tuple[str, ...]
-    categories: dict[str, tuple[Category, ...]]
+    categories: dict[str, tuple[Category | None, ...]]
     ordered: frozenset[str]
+
+
+def with_missing(table: Table) -> Table:
+    """Make a missing value a category of its own where a column of categories has any.
+
+    Where order means something it has no place in that, and stays NaN among the cells.
+    """
+    matrix, categories = table.matrix, dict(table.categories)
+    for name, known in table.categories.items():
+        column = table.feature_names.index(name)
+        missing = np.isnan(matrix[:, column])
+        if not missing.any():
+            continue
+        categories[name] = united([known, [None]])
+        if name not in table.ordered:
+            matrix = matrix.copy() if matrix is table.matrix else matrix
+            matrix[missing, column] = len(categories[name]) - 1
+    return table._replace(matrix=matrix, categories=categories)
+
+
+def united(lists: Iterable[Sequence[Category | None]]) -> tuple[Category | None, ...]:
+    """Unite lists of categories in the order of their coming, None last."""
+    values = dict.fromkeys(value for categories in lists for value in categories)
+    return (*(value for value in values if value is not None), *([None] if None in values else []))
 
 
 def check_unique(names: Sequence[str]) -> None:
@@ -57,15 +81,16 @@ def as_frame(X: object) -> Any:
 def to_matrix(
     X: ArrayLike,
     feature_names: Sequence[str],
-    categories: Mapping[str, Sequence[Category]],
+    categories: Mapping[str, Sequence[Category | None]],
     *,
     positions: bool = True,
 ) -> NDArray[Any]:
     """Read the given features from a frame or an array, for prediction.
 
-    Unknown categories become -1, missing values NaN. A numeric array is passed through without a
-    copy: its categorical columns hold positions, unless ``positions`` is false and they hold the
-    categories themselves. Infinite values are kept: they compare as IEEE 754 says.
+    Unknown categories become -1, missing values NaN, or the position of None where that is a known category.
+    A numeric array is passed through, without a copy if no such is missing: its categorical columns hold
+    positions, unless ``positions`` is false and they hold the categories themselves. Infinite values are
+    kept: they compare as IEEE 754 says.
     """
     positions = positions or not categories
     if (
@@ -76,7 +101,7 @@ def to_matrix(
         and positions
         and not isinstance(X, np.ma.MaskedArray)
     ):
-        return X  # the common case, kept free of any work per call
+        return _at_position_of_none(X, feature_names, categories) if categories else X
     frame = as_frame(X)
     if frame is None:
         array = as_array(X)
@@ -86,7 +111,7 @@ def to_matrix(
             )
         if array.dtype != object and positions:
             _warn_large_integers(array, feature_names)
-            return array
+            return _at_position_of_none(array, feature_names, categories)
         n_rows, columns = len(array), iter(array.T)
     else:
         n_rows, columns = len(frame), iter(_columns(frame, feature_names))
@@ -96,6 +121,19 @@ def to_matrix(
         known = categories.get(name)
         matrix[:, place] = _numbers(column, name) if known is None else _places(column, known, name)
     return matrix
+
+
+def _at_position_of_none(
+    matrix: NDArray[Any], feature_names: Sequence[str], categories: Mapping[str, Sequence[Category | None]]
+) -> NDArray[Any]:
+    """Put missing values where None is a known category, in a copy if there are any."""
+    read = matrix
+    for name, known in categories.items():
+        column = feature_names.index(name)
+        if known[-1] is None and np.isnan(matrix[:, column]).any():
+            read = matrix.copy() if read is matrix else read
+            read[np.isnan(read[:, column]), column] = len(known) - 1
+    return read
 
 
 def _columns(frame: Any, feature_names: Sequence[str]) -> Iterable[Any]:
@@ -129,7 +167,7 @@ def read_table(
         names = tuple(str(name) for name in frame.columns)
         columns = list(_columns(frame, names))
     chosen = _chosen_categorical(categorical_features, names)
-    categories: dict[str, tuple[Category, ...]] = {}
+    categories: dict[str, tuple[Category | None, ...]] = {}
     ordered = set()
     if frame is None and array.dtype != object and not chosen:
         matrix = np.asarray(array, dtype=np.float64)
@@ -274,14 +312,13 @@ def _check_categories(values: list[Any], name: str) -> tuple[Category, ...]:
     return tuple(values)
 
 
-def _places(column: Any, known: Sequence[Category], name: str) -> NDArray[np.float64]:
-    """Find a column's values among the known categories; -1 unknown, NaN missing."""
-    place: dict[Any, float] = {value: float(index) for index, value in enumerate(known)}
-    place[None] = math.nan
+def _places(column: Any, known: Sequence[Category | None], name: str) -> NDArray[np.float64]:
+    """Find a column's values among the known categories; -1 unknown, NaN missing unless None is known."""
+    place: dict[Any, float] = {None: math.nan, **{value: float(index) for index, value in enumerate(known)}}
     native = column.to_native() if hasattr(column, "to_native") else column
     if hasattr(getattr(native, "dtype", None), "ordered"):  # pandas: look up each category once
         declared = [place.get(value, -1.0) for value in native.dtype.categories.tolist()]
-        return np.asarray(np.array([*declared, math.nan])[native.cat.codes.to_numpy()])  # code -1: missing
+        return np.asarray(np.array([*declared, place[None]])[native.cat.codes.to_numpy()])  # code -1: missing
     values = _values(column)
     try:
         return np.fromiter((place.get(value, -1.0) for value in values), dtype=np.float64, count=len(values))

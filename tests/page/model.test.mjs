@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 const folder = pathToFileURL(`${process.env.HYPERBOXES_PAGE}/`);
-const { copyBox, fromDocument, Judge, moveBox, openFeature, removeBox, sameModel, setBound, setCategories } = await import(new URL("model.js", folder));
+const { copyBox, fromDocument, holds, Judge, moveBox, openFeature, removeBox, sameModel, setBound, setCategories } = await import(new URL("model.js", folder));
 const { History } = await import(new URL("history.js", folder));
 const { Axis, distinct, medoid, neighbour } = await import(new URL("table.js", folder));
 const { roundToSpan } = await import(new URL("numbers.js", folder));
@@ -38,6 +38,28 @@ test("an open side cannot become a bound at the wrong infinity", () => {
 test("a set never becomes empty, and a full one is no condition", () => {
   assert.ok(sameModel(setCategories(model(), 0, 1, [false, false, false]), model()));
   assert.equal(setCategories(model(), 0, 1, [true, true, true]).boxes[0].sets.size, 0);
+});
+
+test("a set says of each cell, missing and unknown ones too, whether it is admitted", () => {
+  const open = fromDocument({
+    features: [{ name: "b", categories: ["x", "y", null] }], boxes: [{ class: 0, bounds: {} }],
+    default: 0, uncovered: "default",
+  });
+  const cells = [0, 1, 2, NaN, -1, 3, 0.5, Infinity];
+  const admitted = (...flags) => {
+    const [box] = setCategories(open, 0, 0, flags).boxes;
+    return cells.filter((cell) => holds(box, 0, cell));
+  };
+  assert.deepEqual(admitted(true, false, false), [0]);
+  assert.deepEqual(admitted(true, false, true), [0, 2, NaN]);
+  assert.deepEqual(admitted(false, false, true), [2, NaN]);
+  assert.deepEqual(admitted(true, true, false), [0, 1, -1, 3, 0.5, Infinity]);
+  assert.deepEqual(admitted(true, true, true), cells);
+});
+
+test("models differ if their sets do", () => {
+  assert.ok(!sameModel(setCategories(model(), 0, 1, [true, true, false]), model()));
+  assert.ok(sameModel(setCategories(model(), 0, 1, [true, false, true]), model()));
 });
 
 test("copies stand behind the original under an id of their own", () => {

@@ -32,6 +32,7 @@ from ..tables import Table, as_array, as_frame, read_table, to_matrix
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 #: The least that all rows may weigh, and its inverse the most: sums and quotients of weights stay finite.
 LEAST_WEIGHT = 1e-100
 
@@ -347,9 +348,18 @@ def _counts(boxes: Boxes, table: Table, classes: Ints, weight: Floats, n_classes
 def _importances(boxes: Boxes, table: Table, classes: Ints, weight: Floats) -> Floats:
     """Weight of the rows that each feature alone keeps out of boxes of another class; sums to one."""
     foreign = boxes.classes[:, None] != boxes.labels
-    importance = weight_kept_out(table.matrix, boxes._compiled, foreign, classes, weight)
+    importance = weight_kept_out(boxes._matrix(table.matrix), boxes._compiled, foreign, classes, weight)
     total = importance.sum()
     return importance / total if total > 0 else importance
+
+
+def _looked_up(boxes: Boxes, box: int, name: str, column: Floats) -> tuple[Bools, Bools]:
+    """Tell of positions of categories which a box admits, and which stand for a missing value."""
+    flags, values = boxes.allowed[name][box], boxes.categories[name]
+    known = (column >= 0) & (column < len(flags))
+    held = np.where(np.isnan(column), False, boxes.admits_unknown[name][box])
+    held[known] = flags[column[known].astype(np.int64)]
+    return held, np.isnan(column) | ((values[-1] is None) & (column == len(flags) - 1))
 
 
 def _membership(boxes: Boxes, X: Floats, scale: Floats, temperature: float) -> Floats:
@@ -360,11 +370,8 @@ def _membership(boxes: Boxes, X: Floats, scale: Floats, temperature: float) -> F
         for condition in boxes.conditions(box):
             column = X[:, condition.feature]
             if condition.categories is not None:
-                flags = boxes.allowed[condition.name][box]
-                known = (column >= 0) & (column < len(flags))
-                held = np.zeros(len(X), bool)
-                held[known] = flags[column[known].astype(np.int64)]
-                distance = np.where(held, np.inf, np.where(np.isnan(column), -np.inf, -1.0))
+                held, missing = _looked_up(boxes, box, condition.name, column)
+                distance = np.where(held, np.inf, np.where(missing, -np.inf, -1.0))
                 to_lower = np.minimum(to_lower, distance)
                 continue
             unit = scale[condition.feature]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tables import Category, Table
+from ..tables import Table, united
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -60,9 +60,9 @@ def _joined(old: Table, new: Table) -> Table:
             f"earlier ones had {list(old.categories)}"
         )
     matrix = new.matrix.copy()
-    categories: dict[str, tuple[Category, ...]] = {}
+    categories = {}
     for name, known in old.categories.items():
-        categories[name] = tuple(dict.fromkeys([*known, *new.categories[name]]))
+        categories[name] = united([known, new.categories[name]])
         place = {value: index for index, value in enumerate(categories[name])}
         column = new.feature_names.index(name)
         codes = matrix[:, column]

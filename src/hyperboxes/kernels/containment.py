@@ -45,7 +45,8 @@ class Conditions(NamedTuple):
     """Restricted features only, box after box: conditions ``start[k]:start[k + 1]`` belong to box k.
 
     ``slot`` is a position in ``used``, the features that any box restricts. A categorical condition
-    has ``table >= 0``: where its ``n_categories`` flags begin in ``flags``.
+    has ``table >= 0``: where its ``n_categories`` flags begin in ``flags``. Before them stand two
+    more: for unknown categories, and whether the last category is that of missing values.
     """
 
     used: NDArray[np.int64]
@@ -78,10 +79,12 @@ def compile_conditions(boxes: Boxes) -> dict[str, Conditions]:
     flags: list[NDArray[np.bool_]] = [np.zeros(1, bool)]
     length = 1
     for name, allowed in boxes.allowed.items():
+        named = boxes.categories[name][-1] is None
         for index in np.flatnonzero(feature == boxes.feature_names.index(name)):
-            table[index], size[index] = length, allowed.shape[1]
-            flags.append(allowed[box[index]])
-            length += allowed.shape[1]
+            own = allowed[box[index]]
+            table[index], size[index] = length + 2, len(own)
+            flags += [np.array([boxes.admits_unknown[name][box[index]], named]), own]
+            length += 2 + len(own)
     inverse = np.ones(len(used)) if boxes.scale is None else 1 / boxes.scale[used]
     exact = Conditions(
         used.astype(np.int64), start, slot.astype(np.int64), boxes.lower[box, feature],
@@ -142,17 +145,20 @@ def _fill(X, begin, used, lines, buffer):  # type: ignore[no-untyped-def]
 @bare_inner
 def _is_admitted(value, table, n_categories, flags):  # type: ignore[no-untyped-def]
     """Look a position up in a set of categories; one between two categories is unknown."""
-    if not 0 <= value < n_categories:
+    if value != value:
         return np.uint8(0)
+    if not 0 <= value < n_categories:
+        return flags[table - 2]
     position = np.int64(value)
-    return flags[table + position] if position == value else np.uint8(0)
+    return flags[table + position] if position == value else flags[table - 2]
 
 
 @bare_inner
 def _test_box(buffer, first, last, slot, lower, upper, table, n_categories, flags, mask):  # type: ignore[no-untyped-def]
     """Clear the mask where a row of the block violates one of the conditions first:last.
 
-    A missing value holds nowhere: NaN compares false with everything.
+    A missing value holds nowhere: NaN compares false with everything. One that is known as a category has
+    its position.
     """
     for begin in range(first, last, CONDITIONS_PER_LOOK):
         end = min(begin + CONDITIONS_PER_LOOK, last)
@@ -215,12 +221,13 @@ def _nearest_of(buffer, r, start, slot, lower, upper, table, n_categories, flags
         worst = 0.0
         for c in range(start[k], start[k + 1]):
             value = np.float64(buffer[slot[c], r])
-            if value != value:
-                violation = np.inf
-            elif table[c] >= 0:
+            if table[c] >= 0:
                 if _is_admitted(value, table[c], n_categories[c], flags):
                     continue
-                violation = 1.0
+                missing = value != value or (flags[table[c] - 1] and value == n_categories[c] - 1)
+                violation = np.inf if missing else 1.0
+            elif value != value:
+                violation = np.inf
             elif value < lower[c]:
                 violation = (lower[c] - value) * inverse_scale[slot[c]]
             elif value > upper[c]:

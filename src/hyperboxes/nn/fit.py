@@ -15,7 +15,7 @@ from ..conditions import LEAST_NUMBER
 from ..crisp import Limits, order_boxes
 from ..kernels._threads import run
 from ..kernels.crisp import MISSING
-from ..tables import Table
+from ..tables import Category, Table, with_missing
 from .advice import asks_teachers, teachers_advice
 from .finish import Found, finish
 from .problem import ClassProblem, Problem
@@ -34,6 +34,7 @@ from .ways import Way, choose_way, search
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 #: Numbers of boxes that "auto" tries, and folds it judges them by. A second box that does not pay is dropped
 #: anyway, so one is never tried: judged by few rows left out, it would be chosen by chance too often.
 AUTO_SIZES = (2, 4, 8, 16, 32)
@@ -76,7 +77,7 @@ def fit_hypernn(
     Parameters
     ----------
     table : Table
-        Features as numbers.
+        Features as numbers. Where categories are missing, that becomes one of them.
     classes : ndarray of shape (n_samples,)
         Index of each row's class in ``labels``.
     labels : ndarray of shape (n_classes,)
@@ -101,7 +102,7 @@ def fit_hypernn(
     progress : bool
         Show progress bars.
     """
-    settings = settings or Settings()
+    settings, table = settings or Settings(), with_missing(table)
     free, limits = Limits.none(table.matrix.shape[1]), limits or {}
     descent = gradient or partial(compiled_descent, progress=progress)
     problem = Problem.from_table(table, classes, weight, settings, seed)
@@ -202,6 +203,20 @@ def _validated(view: ClassProblem, rows: Problem, size: int, way: Way) -> float:
     return learned.holdout_task(rows).score(boxes)[1]
 
 
+def _admitted(values: Sequence[Category | None], order: Ints | None, low: float, high: float) -> Bools:
+    """Tell which categories have their place within bounds; of those in their own order, no missing one."""
+    place = np.full(len(values), np.nan)
+    if order is None:
+        n_ordered = len(values) - (values[-1] is None)
+        place[:n_ordered] = np.arange(n_ordered)
+    else:
+        place[: len(order)] = order
+    admitted = (place >= low) & (place <= high)
+    if values[-1] is None and not admitted[-1] and (admitted | np.isnan(place))[:-1].all():
+        admitted[:-1] = True  # all that is asked is that there is a value: a category not seen yet is one
+    return np.asarray(admitted)
+
+
 def _assemble(table: Table, problem: Problem, labels: NDArray[Any], found: Sequence[Found]) -> Boxes:
     """Put the boxes of all classes into table units and one order, which a list has already."""
     names = table.feature_names
@@ -216,11 +231,8 @@ def _assemble(table: Table, problem: Problem, labels: NDArray[Any], found: Seque
             for j in np.flatnonzero((first > 0) | (last != MISSING)).tolist():
                 low, high = binning.lower_bound(j, first[j]), binning.upper_bound(j, last[j])
                 if names[j] in allowed:
-                    n_known = len(table.categories[names[j]])
-                    place = np.full(n_known, np.nan)
-                    order = view.orders.get(j, np.arange(n_known))
-                    place[: len(order)] = order
-                    allowed[names[j]][box] = (place >= low) & (place <= high)
+                    values = table.categories[names[j]]
+                    allowed[names[j]][box] = _admitted(values, view.orders.get(j), low, high)
                 else:
                     known = math.isinf(low) and math.isinf(high)  # any value will do, but there must be one
                     lower[box, j], upper[box, j] = LEAST_NUMBER if known else low, high

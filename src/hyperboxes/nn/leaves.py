@@ -78,16 +78,16 @@ def tree_list(
 
     The third part are the classes of the boxes and, last, of the rows in none of them; the first box that
     holds a row decides. What does not pay, at prices of so many times, is left out. None if cuts are too
-    many, or if a box would have to ask whether there is a category at all, which none can.
+    many.
     """
     tree, own = _grow(view, max(max_boxes, 1) + 1)
     leaves, n_bins = read(tree), own.features.binning.n_bins
     known = (leaves.lower == LEAST_NUMBER) & np.isposinf(leaves.upper)
-    if n_bins.max() > MAX_BINS or known[:, view.problem.of_categories].any():
+    if n_bins.max() > MAX_BINS:
         return None
     first, last = own.features.binning.to_bins(leaves.lower, leaves.upper)
     boxes = BinBoxes(first, np.where(known, n_bins - 1, last))
-    boxes, says = thin_list(own.task.priced(factor), boxes, leaves.labels, ~view.problem.of_categories)
+    boxes, says = thin_list(own.task.priced(factor), boxes, leaves.labels)
     other = int(view.problem.classes[~view.positive][0])
     return own, boxes, np.where(says, view.target, other)
 
@@ -99,11 +99,11 @@ def first_holder(inside: Bools) -> Ints:
     return np.asarray(np.where(inside.any(axis=0), inside.argmax(axis=0), -1))
 
 
-def thin_list(task: CrispTask, boxes: BinBoxes, says: Bools, may_know: Bools) -> tuple[BinBoxes, Bools]:
+def thin_list(task: CrispTask, boxes: BinBoxes, says: Bools) -> tuple[BinBoxes, Bools]:
     """Drop boxes of a list and open sides unless that lowers F1 less what boxes and conditions cost.
 
-    ``says`` tells which boxes are of the class, and last whether rows in none of them are; ``may_know`` of
-    which features it may be asked no more than that there is a value.
+    ``says`` tells which boxes are of the class, and last whether rows in none of them are. Where values are
+    missing, it may be asked of a feature no more than that there is one.
     """
     scale = 2 * max(float(task.weight[task.positive].sum()), 1e-300)
 
@@ -122,7 +122,7 @@ def thin_list(task: CrispTask, boxes: BinBoxes, says: Bools, may_know: Bools) ->
                 continue
             for j in np.flatnonzero(boxes.last[k] != MISSING).tolist():
                 for wider in _wider(
-                    boxes.first[k, j], boxes.last[k, j], task.n_bins[j], task.categorical[j], may_know[j]
+                    boxes.first[k, j], boxes.last[k, j], task.n_bins[j], task.categorical[j], may_know=True
                 ):
                     trial, held = boxes.copy(), inside.copy()
                     trial.first[k, j], trial.last[k, j] = wider

@@ -178,13 +178,12 @@ class Features:
 class Problem:
     """Distinct rows with weights, in a canonical order.
 
-    ``of_categories`` marks columns of categories, ``categorical`` those whose order means nothing.
+    ``categorical`` marks columns of categories whose order means nothing.
     """
 
     X: Floats
     classes: Ints
     weight: Floats
-    of_categories: Bools
     categorical: Bools
     settings: Settings
     seed: int
@@ -202,12 +201,12 @@ class Problem:
         if merged.sum() < n_distinct:
             # Weights count rows; ones that sum to less (say, to 1) would make every price prohibitive.
             merged = merged * (n_distinct / merged.sum())
-        of_categories = np.array([name in table.categories for name in table.feature_names], dtype=bool)
-        ordered = np.array([name in table.ordered for name in table.feature_names], dtype=bool)
+        unordered = table.categories.keys() - table.ordered
+        categorical = np.array([name in unordered for name in table.feature_names], dtype=bool)
         shares = _shares(classes[index], merged)
         index, merged = np.repeat(index, shares), np.repeat(merged / shares, shares)
         X = np.ascontiguousarray(table.matrix[index])
-        return cls(X, classes[index], merged, of_categories, of_categories & ~ordered, settings, seed)
+        return cls(X, classes[index], merged, categorical, settings, seed)
 
     def fold(self, part: Bools) -> Problem:
         """Give some of the rows as a problem of their own."""

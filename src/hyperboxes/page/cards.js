@@ -3,7 +3,8 @@
 
 import { button, el, put, rove, say } from "./dom.js";
 import { boundOf, closeSide, openSide } from "./edits.js";
-import { copyBox, moveBox, openFeature, removeBox, restricted, setBound, setCategories, setLabel } from "./model.js";
+import { copyBox, moveBox, openFeature, removeBox, setBound, setCategories, setLabel } from "./model.js";
+import { flagsOf, restricted } from "./model.js";
 import { formatCount, formatNumber, LEAST_NUMBER } from "./numbers.js";
 import { choice, mark, meter, panelHead } from "./parts.js";
 import { medoid } from "./table.js";
@@ -172,7 +173,7 @@ function editor(store, id, feature) {
   if (categories) {
     const boxes = categories.map((category, place) => {
       const input = el("input", { type: "checkbox", onchange: () => {
-        const flags = [...(store.boxOf(id).sets.get(feature) ?? categories.map(() => true))];
+        const flags = flagsOf(store.boxOf(id), feature, categories.length);
         flags[place] = input.checked;
         if (flags.includes(true)) store.edit((model) => setCategories(model, id, feature, flags));
         else input.checked = true; // a box admits at least one
@@ -180,9 +181,10 @@ function editor(store, id, feature) {
       return { input, node: el("label", { class: "tick" }, input, el("span", {}, category.shown)) };
     });
     node.append(el("div", { class: "ticks" }, boxes.map((one) => one.node)));
-    const update = (box) => boxes.forEach(({ input }, place) => {
-      input.checked = box.sets.get(feature)?.[place] ?? true;
-    });
+    const update = (box) => {
+      const flags = flagsOf(box, feature, categories.length);
+      boxes.forEach(({ input }, place) => { input.checked = flags[place]; });
+    };
     return { node, update };
   }
   const sides = ["lower", "upper"].map((side) => sideField(store, id, feature, side));

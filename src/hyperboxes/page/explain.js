@@ -1,6 +1,6 @@
 // Why a row got its class, and the smallest change that would alter that: hyperboxes.explain, in the page.
 
-import { answersOf, decideRow, holdRow, holds, predictRow, restricted } from "./model.js";
+import { answersOf, decideRow, holdRow, holds, isMissing, predictRow, restricted } from "./model.js";
 import { nextAfter } from "./numbers.js";
 
 /**
@@ -39,8 +39,9 @@ function enter(model, place, cells, unit) {
     if (holds(box, feature, cell)) continue;
     let step = 1;
     let target;
-    if (box.sets.has(feature)) {
-      target = box.sets.get(feature).indexOf(true);
+    const set = box.sets.get(feature);
+    if (set) {
+      target = set.flags.indexOf(true);
     } else {
       const [low, high] = box.bounds.get(feature);
       target = cell > high ? high : low;
@@ -49,7 +50,7 @@ function enter(model, place, cells, unit) {
     }
     moved[feature] = target;
     changed.set(feature, target);
-    distance = Math.max(distance, Number.isNaN(cell) ? Infinity : step);
+    distance = Math.max(distance, isMissing(set, cell) ? Infinity : step);
   }
   return { box: place, enters: true, cells: changed, distance, prediction: predictRow(model, moved) };
 }
@@ -76,7 +77,7 @@ function escape(model, place, feature, cells, unit) {
 
 /** Find the nearest place where a condition no longer holds. */
 function wayOut(box, feature, cells, unit) {
-  if (box.sets.has(feature)) return { feature, step: 1, target: box.sets.get(feature).indexOf(false) };
+  if (box.sets.has(feature)) return { feature, step: 1, target: box.sets.get(feature).flags.indexOf(false) };
   const [low, high] = box.bounds.get(feature);
   const cell = cells[feature];
   // An open side is infinitely far even from an infinite value.

@@ -3,7 +3,7 @@
 
 import { button, el, put, rove, say, svg } from "./dom.js";
 import { boundOf, makeEdge, speakEdge } from "./edits.js";
-import { restricted, setCategories } from "./model.js";
+import { flagsOf, restricted, setCategories } from "./model.js";
 import { formatNumber, LEAST_NUMBER, roughly } from "./numbers.js";
 import { breakable, panelHead, shorten } from "./parts.js";
 import { Axis } from "./table.js";
@@ -282,7 +282,7 @@ function setLane(store, id, scale) {
   const { categories, shown } = store.features[feature];
   const { node, label } = laneBase(store, id);
   const flip = (place) => {
-    const flags = [...(store.boxOf(id).sets.get(feature) ?? categories.map(() => true))];
+    const flags = flagsOf(store.boxOf(id), feature, categories.length);
     flags[place] = !flags[place];
     store.selectBox(id);
     store.edit((model) => setCategories(model, id, feature, flags));
@@ -305,9 +305,9 @@ function setLane(store, id, scale) {
     const box = store.places.has(id) ? store.boxOf(id) : null;
     if (!box) return;
     label(box);
-    const flags = box.sets.get(feature);
+    const flags = flagsOf(box, feature, categories.length);
     cells.forEach((cell, place) => {
-      const yes = flags ? flags[place] : true;
+      const yes = flags[place];
       put(cell, "x", scale.x(place - 0.42));
       put(cell, "width", scale.x(place + 0.42) - scale.x(place - 0.42));
       cell.classList.toggle("off", !yes);

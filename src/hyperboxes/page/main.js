@@ -74,7 +74,8 @@ function footer(store) {
     + "the rows drawn.";
   const sample = store.sampled ? some : "The page holds every row; all figures are exact.";
   return el("footer", { class: "foot" }, el("div", { class: "keys" }, parts),
-    el("p", {}, `${sample} Missing values meet no condition. hyperboxes ${store.payload.version}.`));
+    el("p", {}, `${sample} A missing value meets only conditions that name it. `
+      + `hyperboxes ${store.payload.version}.`));
 }
 
 start();

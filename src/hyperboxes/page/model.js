@@ -1,12 +1,13 @@
 // The model as a value: an ordered list of boxes, the first that contains a row decides.
 //
-// A box is {id, label, bounds: Map(feature → [lower, upper]), sets: Map(feature → array of booleans)}.
+// A box is {id, label, bounds: Map(feature → [lower, upper]), sets: Map(feature → set, as setOf makes them)}.
 // Only what restricts is in the maps. Boxes and models are never changed: an edit gives new ones, so that
 // undo is a list of values, and what was computed for a box stays true for as long as the box lives.
 
 /** Read a model from the parsed members of a model file. */
 export function fromDocument(members) {
   const features = members.features;
+  const named = features.map(({ categories }) => categories?.at(-1) === null);
   const boxes = members.boxes.map((entry, place) => {
     const bounds = new Map();
     for (const [key, [low, high]] of byPlace(entry.bounds)) {
@@ -16,12 +17,13 @@ export function fromDocument(members) {
     for (const [key, admitted] of byPlace(entry.categories ?? {})) {
       const flags = new Array(features[key].categories.length).fill(false);
       for (const position of admitted) flags[position] = true;
-      sets.set(key, flags);
+      sets.set(key, setOf(flags, named[key]));
     }
     return { id: place, label: entry.class, bounds, sets };
   });
   return {
     boxes,
+    named, // of which features the last category stands for a missing value
     fallback: members.default === null ? -1 : members.default,
     uncovered: members.uncovered,
     scale: members.scale ?? null,
@@ -32,9 +34,31 @@ function byPlace(object) {
   return Object.entries(object).map(([key, value]) => [Number(key), value]).sort((a, b) => a[0] - b[0]);
 }
 
+/** A set of categories: a flag for each, and what it says of a value that is unknown, and of a missing one. */
+function setOf(flags, named) {
+  const known = named ? flags.slice(0, -1) : flags;
+  const missingAt = named ? known.length : null;
+  return { flags, unknown: known.every(Boolean), missing: named && flags.at(-1), missingAt };
+}
+
+/** Tell whether a set admits a cell: a position, or NaN for a missing value. */
+function admits(set, cell) {
+  return set.flags[cell] ?? (cell === cell ? set.unknown : set.missing);
+}
+
+/** Tell whether a cell is missing to a set, that of a box for a feature, or to an interval. */
+export function isMissing(set, cell) {
+  return cell !== cell || cell === set?.missingAt;
+}
+
 /** The class of each box by position, and last that of rows that no box decides; -1 is no answer. */
 export function answersOf(model) {
   return [...model.boxes.map((box) => box.label), model.fallback];
+}
+
+/** Which of a feature's categories a box admits, as a new array of flags; all, where it leaves the feature open. */
+export function flagsOf(box, feature, nCategories) {
+  return [...(box.sets.get(feature)?.flags ?? new Array(nCategories).fill(true))];
 }
 
 /** Positions of the features that a box restricts, rising. */
@@ -51,12 +75,12 @@ export function nConditions(box) {
 
 // -- rows -------------------------------------------------------------------------------------------
 
-/** Tell whether a row, an array of cells, meets what a box asks of one feature; NaN meets nothing. */
+/** Tell whether a cell meets what a box asks of one feature; NaN is no number. */
 export function holds(box, feature, cell) {
   const sides = box.bounds.get(feature);
   if (sides) return sides[0] <= cell && cell <= sides[1];
-  const flags = box.sets.get(feature);
-  return flags ? flags[cell] === true : true;
+  const set = box.sets.get(feature);
+  return set ? admits(set, cell) : true;
 }
 
 /** Tell which rows of a table, an array of columns, lie in a box: a byte for each row. */
@@ -66,9 +90,9 @@ export function contains(box, columns, rows) {
     const cells = columns[feature];
     for (let row = 0; row < rows; row += 1) inside[row] &= low <= cells[row] && cells[row] <= high;
   }
-  for (const [feature, flags] of box.sets) {
+  for (const [feature, set] of box.sets) {
     const cells = columns[feature];
-    for (let row = 0; row < rows; row += 1) inside[row] &= flags[cells[row]] === true;
+    for (let row = 0; row < rows; row += 1) inside[row] &= admits(set, cells[row]);
   }
   return inside;
 }
@@ -86,12 +110,12 @@ function violations(box, columns, rows, scale) {
       if (found > worst[row]) worst[row] = found;
     }
   }
-  for (const [feature, flags] of box.sets) {
+  for (const [feature, set] of box.sets) {
     const cells = columns[feature];
     for (let row = 0; row < rows; row += 1) {
-      const cell = cells[row];
-      if (cell !== cell) worst[row] = Infinity;
-      else if (flags[cell] !== true && worst[row] < 1) worst[row] = 1;
+      if (admits(set, cells[row])) continue;
+      const found = isMissing(set, cells[row]) ? Infinity : 1;
+      if (found > worst[row]) worst[row] = found;
     }
   }
   return worst;
@@ -221,7 +245,7 @@ export function setCategories(model, id, feature, flags) {
   if (!flags.includes(true)) return model;
   return withBox(model, id, (box) => {
     const sets = new Map(box.sets);
-    if (flags.includes(false)) sets.set(feature, [...flags]);
+    if (flags.includes(false)) sets.set(feature, setOf([...flags], model.named[feature]));
     else sets.delete(feature);
     return { ...box, sets };
   });
@@ -274,6 +298,7 @@ export function sameModel(a, b) {
 }
 
 function sameBox(a, b) {
-  const same = (x, y) => x.size === y.size && [...x].every(([key, value]) => String(value) === String(y.get(key)));
+  const text = (asked) => String(asked?.flags ?? asked);
+  const same = (x, y) => x.size === y.size && [...x].every(([key, value]) => text(value) === text(y.get(key)));
   return a === b || (a.label === b.label && same(a.bounds, b.bounds) && same(a.sets, b.sets));
 }

@@ -33,7 +33,7 @@ function boxText(box) {
   // Keys are sorted as text: "10" comes before "2".
   const sorted = (map) => [...map].sort(([a], [b]) => byCodePoint(String(a), String(b)));
   const bounds = sorted(box.bounds).map(([feature, [low, high]]) => `"${feature}":[${side(low)},${side(high)}]`);
-  const sets = sorted(box.sets).map(([feature, flags]) => {
+  const sets = sorted(box.sets).map(([feature, { flags }]) => {
     const admitted = flags.flatMap((flag, place) => (flag ? [place] : []));
     return `"${feature}":[${admitted.join(",")}]`;
   });

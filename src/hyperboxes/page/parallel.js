@@ -7,6 +7,7 @@ import { panelHead, shorten } from "./parts.js";
 import { Axis } from "./table.js";
 
 const LINES = 600;
+const RUNS = 12;
 const HEIGHT = 310;
 const TOP = 48;
 const BOTTOM = 30;
@@ -119,14 +120,21 @@ export function parallelView(store, styles) {
     if (!box) return;
     const ends = axes.map((feature) => {
       const [low, high] = store.ranges[feature];
-      const flags = box.sets.get(feature);
-      if (flags) return [flags.indexOf(true) - 0.4, flags.lastIndexOf(true) + 0.4];
+      const flags = box.sets.get(feature)?.flags;
+      if (flags) return runs(flags).map(([first, last]) => [first - 0.4, last + 0.4]);
       const [from, to] = box.bounds.get(feature) ?? [-Infinity, Infinity];
-      return [Math.max(low, Math.min(high, from)), Math.max(low, Math.min(high, to))];
+      return [[Math.max(low, Math.min(high, from)), Math.max(low, Math.min(high, to))]];
     });
-    const upper = ends.map(([, to], place) => `${at(place).toFixed(1)} ${y(axes[place], to).toFixed(1)}`);
-    const lower = ends.map(([from], place) => `${at(place).toFixed(1)} ${y(axes[place], from).toFixed(1)}`).reverse();
-    put(band, "d", `M${upper.join("L")}L${lower.join("L")}Z`);
+    const spot = (place, cell) => `${at(place).toFixed(1)} ${y(axes[place], cell).toFixed(1)}`;
+    // From each stretch of an axis to each of the next: what lies between two of them is left out.
+    const piece = (place, [from, to], next, [low, high]) => (
+      `M${spot(place, to)}L${spot(next, high)}L${spot(next, low)}L${spot(place, from)}Z`);
+    const pieces = axes.flatMap((_, place) => {
+      const next = Math.min(place + 1, axes.length - 1);
+      return next === place && place ? [] : ends[place].flatMap((one) => (
+        ends[next].map((other) => piece(place, one, next, other))));
+    });
+    put(band, "d", pieces.join(""));
     band.style.setProperty("--own", `var(--class-${box.label})`);
   }
 
@@ -171,6 +179,14 @@ export function parallelView(store, styles) {
     if (row !== null) store.selectRow(row);
   });
   return node;
+}
+
+/** Give the first and last place of each run of admitted categories; of all, where the runs are too many to tell. */
+function runs(flags) {
+  const starts = flags.flatMap((yes, place) => (yes && !flags[place - 1] ? [place] : []));
+  const stops = flags.flatMap((yes, place) => (yes && !flags[place + 1] ? [place] : []));
+  if (starts.length > RUNS) return [[starts[0], stops.at(-1)]];
+  return starts.map((start, index) => [start, stops[index]]);
 }
 
 /** Take some of the rows, evenly spaced. */

@@ -16,7 +16,7 @@ from ..boxes import Boxes, Floats
 from ..conditions import format_name
 from ..model_document import canonical_pieces, to_document
 from ..scaling import standardise
-from ..summary import Summary, format_label, format_percent, summarize, training_summary
+from ..summary import Summary, format_category, format_label, format_percent, summarize, training_summary
 from ..tables import Category
 
 #: A column of decimals is shipped as whole numbers and this many places; a power of ten is exact up to 22.
@@ -106,11 +106,7 @@ def _features(boxes: Boxes, unit: Floats) -> list[dict[str, Any]]:
             "folded": name.casefold(),
             "unit": float(scale),
             "categories": [
-                {
-                    "shown": format_label(value),
-                    "quoted": json.dumps(value) if isinstance(value, str) else str(value),
-                    **_literal(value),
-                }
+                {"shown": format_category(value), "quoted": _quoted(value), **_literal(value)}
                 for value in boxes.categories[name]
             ]
             if name in boxes.categories
@@ -120,9 +116,14 @@ def _features(boxes: Boxes, unit: Floats) -> list[dict[str, Any]]:
     ]
 
 
-def _literal(value: Category) -> dict[str, Any]:
+def _quoted(value: Category | None) -> str:
+    """Write a category as rules do."""
+    return json.dumps(value) if isinstance(value, str) else format_category(value)
+
+
+def _literal(value: Category | None) -> dict[str, Any]:
     """Give a label or category as code: JavaScript would round a long integer."""
-    kinds = {bool: "bool", int: "int", float: "float", str: "text"}
+    kinds = {bool: "bool", int: "int", float: "float", str: "text", type(None): "missing"}
     kind = next(name for kind, name in kinds.items() if isinstance(value, kind))
     literal: dict[str, Any] = {"kind": kind, "python": ascii(value)}
     if kind == "text":

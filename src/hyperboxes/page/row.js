@@ -129,7 +129,8 @@ function field(store, feature) {
   let input;
   if (categories) {
     const known = categories.map((category, place) => [place, category.shown]);
-    input = choice(shown, [...known, [-1, "unknown"], [-2, "missing"]], {
+    const missing = store.model.named[feature] ? [] : [[-2, "missing"]];
+    input = choice(shown, [...known, [-1, "unknown"], ...missing], {
       value: 0, onchange: (place) => change(place === -2 ? NaN : place),
     });
   } else {

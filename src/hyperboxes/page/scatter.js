@@ -263,10 +263,10 @@ function axisMarks(store, { frame, limits, atX, atY }, pair) {
 
 /** List what a box admits of a feature as intervals on the axis. */
 function spans(store, box, feature, [low, high]) {
-  const flags = box.sets.get(feature);
-  if (flags) {
+  const set = box.sets.get(feature);
+  if (set) {
     const cell = (place) => ({ from: place - 0.42, to: place + 0.42, closed: [true, true] });
-    return flags.flatMap((yes, place) => (yes ? [cell(place)] : []));
+    return set.flags.flatMap((yes, place) => (yes ? [cell(place)] : []));
   }
   const [from, to] = box.bounds.get(feature) ?? [-Infinity, Infinity];
   return [{ from: Math.max(from, low), to: Math.min(to, high), closed: [from >= low, to <= high] }];

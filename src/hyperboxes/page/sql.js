@@ -42,18 +42,22 @@ export function toSql(model, features, classes, dialect) {
   return `CASE\n${whens.join("\n")}\n  ELSE ${fallback}\nEND`;
 }
 
-/** What a box asks of one feature, as hyperboxes.Condition has it; admitted is null for numbers. */
+/** What a box asks of one feature, as hyperboxes.Condition has it; set is undefined for numbers. */
 function condition(box, feature, { name, categories }) {
-  const flags = box.sets.get(feature);
+  const set = box.sets.get(feature);
   const [lower, upper] = box.bounds.get(feature) ?? [-Infinity, Infinity];
-  return { feature, name, lower, upper, admitted: flags ? categories.filter((_, place) => flags[place]) : null };
+  const known = categories?.filter((category) => !isMissing(category)) ?? [];
+  const values = known.filter((_, place) => set?.flags[place]);
+  const kind = ["text", "bool"].find((one) => known.length && known.every((category) => category.kind === one));
+  return { feature, name, lower, upper, set, values, kind: kind ?? "number" };
 }
 
 // -- a box as a predicate -----------------------------------------------------------------------------
 
 function boxText(conditions, syntax) {
-  const asked = conditions.map((one) => (one.admitted ? categorySet(one, syntax) : interval(one, syntax)));
-  const cells = conditions.filter((one) => unsafe(one, syntax)).map((one) => asDouble(one.name, syntax));
+  const asked = conditions.map((one) => (one.set ? categorySet(one, syntax) : interval(one, syntax)));
+  const comparing = conditions.filter(({ set }) => !set?.missing && !set?.unknown);
+  const cells = comparing.filter((one) => unsafe(one, syntax)).map((one) => asDouble(one.name, syntax));
   // NaN is the greatest; last, so that only rows which fulfil all else are looked at again.
   if (cells.length) {
     const greatest = cells.length === 1 ? cells[0] : `GREATEST(${cells.join(", ")})`;
@@ -82,9 +86,16 @@ function interval({ name, lower, upper }, syntax) {
   return below === above ? `${cell} = ${below}` : `${cell} BETWEEN ${below} AND ${above}`;
 }
 
-function categorySet({ name, admitted }, syntax) {
-  const texts = admitted.filter(isText);
-  const numbers = admitted.filter((category) => !isText(category)).map(numberOf);
+function categorySet(one, syntax) {
+  if (one.set.unknown) return isPresent(one, syntax);
+  if (!one.set.missing) return valueSet(one, syntax);
+  const missing = isAbsent(one, syntax);
+  return one.values.length ? `(${valueSet(one, syntax)} OR ${missing})` : missing;
+}
+
+function valueSet({ name, values }, syntax) {
+  const texts = values.filter(isText);
+  const numbers = values.filter((category) => !isText(category)).map(numberOf);
   if (texts.length && numbers.length) {
     throw new Error(`The categories of ${name} mix text and numbers, which no column of a database holds.`);
   }
@@ -97,8 +108,8 @@ function categorySet({ name, admitted }, syntax) {
     const cell = sqlite ? `+${column}` : `CAST(${column} AS ${syntax.text})`;
     return among(cell + syntax.binary, texts.map(({ value }) => quotedText(value, syntax)));
   }
-  if (!sqlite && admitted.every((category) => category.kind === "bool")) {
-    return admitted.length === 2 ? `${column} IS NOT NULL` : `${column} = ${admitted[0].python.toUpperCase()}`;
+  if (!sqlite && values.every((category) => category.kind === "bool")) {
+    return values.length === 2 ? `${column} IS NOT NULL` : `${column} = ${values[0].python.toUpperCase()}`;
   }
   const cell = sqlite ? `+${column}` : asDouble(name, syntax);
   return among(cell, numbers.map((number) => numberText(number, syntax)));
@@ -109,11 +120,11 @@ function among(cell, items) {
 }
 
 const isText = ({ kind }) => kind === "text";
+const isMissing = ({ kind }) => kind === "missing";
 const numberOf = ({ kind, python }) => (kind === "bool" ? Number(python === "True") : Number(python));
-const ofNumbers = ({ admitted }) => !admitted || !["text", "bool"].includes(admitted[0].kind);
 
 /** Tell whether a comparison alone does not keep NaN out: DuckDB drops some that follow from statistics. */
-const unsafe = (one, syntax) => syntax.name === "duckdb" && ofNumbers(one);
+const unsafe = (one, syntax) => syntax.name === "duckdb" && one.kind === "number";
 
 /** Write a cell as the double that predict compares. */
 function asDouble(name, syntax) {
@@ -157,7 +168,7 @@ function call(name, parts) {
 function violation(one, scale, syntax) {
   const number = (value) => numberText(value, syntax);
   const [zero, infinite] = [number(0), number(Infinity)];
-  if (one.admitted) {
+  if (one.set) {
     return `CASE WHEN ${boxText([one], syntax)} THEN ${zero} WHEN ${isPresent(one, syntax)} `
       + `THEN ${number(1)} ELSE ${infinite} END`;
   }
@@ -182,10 +193,17 @@ function violation(one, scale, syntax) {
 
 function isPresent(one, syntax) {
   const column = nameText(one.name, syntax);
-  if (syntax.name === "sqlite" || !ofNumbers(one)) return `${column} IS NOT NULL`;
+  if (syntax.name === "sqlite" || one.kind !== "number") return `${column} IS NOT NULL`;
   const cell = asDouble(one.name, syntax);
   if (!unsafe(one, syntax)) return `${cell} <= ${numberText(Infinity, syntax)}`;
   return `${cell} IS NOT NULL AND ${cell} IS DISTINCT FROM ${numberText(NaN, syntax)}`;
+}
+
+function isAbsent(one, syntax) {
+  const present = isPresent(one, syntax);
+  const column = nameText(one.name, syntax);
+  // An index serves it, which it does not serve a negation.
+  return present === `${column} IS NOT NULL` ? `${column} IS NULL` : `(${present}) IS NOT ${syntax.truth[1]}`;
 }
 
 /** Find where the violation of an upper bound is positive and finite: some databases raise an error elsewhere. */

@@ -6,9 +6,11 @@ import { formatNumber, LEAST_NUMBER, repr } from "./numbers.js";
 /** Write what a box asks of one feature, as hyperboxes.Condition prints it. */
 export function conditionText(box, feature, features) {
   const { shown, categories } = features[feature];
-  const flags = box.sets.get(feature);
-  if (flags) {
-    const admitted = categories.filter((_, place) => flags[place]).map((category) => category.quoted);
+  const set = box.sets.get(feature);
+  if (set) {
+    if (set.unknown) return `${shown} is known`;
+    const admitted = categories.filter((_, place) => set.flags[place]).map((category) => category.quoted);
+    if (set.missing && admitted.length === 1) return `${shown} is missing`;
     return admitted.length === 1 ? `${shown} = ${admitted[0]}` : `${shown} in {${admitted.join(", ")}}`;
   }
   const [low, high] = box.bounds.get(feature);
@@ -70,9 +72,9 @@ export function toPython(model, features, classes) {
 }
 
 function pythonCondition(box, feature, features) {
-  const flags = box.sets.get(feature);
-  if (flags) {
-    const admitted = features[feature].categories.filter((_, place) => flags[place]);
+  const set = box.sets.get(feature);
+  if (set) {
+    const admitted = features[feature].categories.filter((_, place) => set.flags[place]);
     return `{${admitted.map((category) => category.python).join(", ")}}`;
   }
   const [low, high] = box.bounds.get(feature).map((side) => (Number.isFinite(side) ? formatNumber(side) : "None"));

@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..boxes import Boxes, Floats, Label
-from ..summary import format_label
 from ._style import (
     OfEstimator,
     choose_features,
     data_limits,
     find_features,
     has_label,
-    literally,
     new_axes,
     read_rows,
     runs_of,
+    show_category,
     show_label,
     show_name,
     styles_of,
@@ -149,7 +148,7 @@ class BoxesDisplay(OfEstimator):
         axis.set_label_text(show_name(name))
         if name in self.boxes.categories:
             known = self.boxes.categories[name]
-            axis.set_ticks(range(len(known)), [literally(format_label(value)) for value in known])
+            axis.set_ticks(range(len(known)), [show_category(value) for value in known])
 
     def _draw_points(self, label: Label, colour: str, marker: str, size: float | None) -> None:
         shown = self.points[has_label(self.y, label)]

@@ -18,6 +18,7 @@ from ._style import (
     new_figure,
     plain,
     read_rows,
+    show_category,
     show_name,
     styles_of,
 )
@@ -125,7 +126,7 @@ class PairsDisplay(OfEstimator):
         if name in self.boxes.categories:
             known = self.boxes.categories[name]
             axes.set_xticks(
-                range(len(known)), [show_name(str(value)) for value in known], rotation=30, ha="right"
+                range(len(known)), [show_category(value) for value in known], rotation=30, ha="right"
             )
         axes.set_xlabel(show_name(name) if down == len(self.features) - 1 else "", fontsize=8)
         if down < len(self.features) - 1:

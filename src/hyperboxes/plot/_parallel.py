@@ -18,6 +18,7 @@ from ._style import (
     new_figure,
     read_rows,
     runs_of,
+    show_category,
     show_label,
     show_name,
     styles_of,
@@ -155,7 +156,7 @@ class ParallelDisplay(OfEstimator):
             backing = {"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.7}
             for position, value in enumerate(known if len(known) <= 8 else ()):
                 self.ax_.text(
-                    place - 0.02, (position + 0.5) / len(known), show_name(str(value)), fontsize=6,
+                    place - 0.02, (position + 0.5) / len(known), show_category(value), fontsize=6,
                     ha="right", va="center", zorder=6, bbox=backing,
                 )  # fmt: skip
             return

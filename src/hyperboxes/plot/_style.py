@@ -12,7 +12,8 @@ from .. import tables
 from ..boxes import Boxes, Floats, Label
 from ..conditions import Condition, format_name, format_number
 from ..sketch import OKABE_ITO
-from ..summary import format_label
+from ..summary import format_category, format_label
+from ..tables import Category
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,6 +162,11 @@ def show_label(label: Label | None) -> str:
     return literally(cut(format_label(label)))
 
 
+def show_category(value: Category | None) -> str:
+    """Write a category for a picture."""
+    return literally(cut(format_category(value)))
+
+
 def show_name(name: str) -> str:
     """Write a feature's name for a picture."""
     return literally(cut(format_name(name)))
@@ -179,11 +185,10 @@ def show_number(value: float) -> str:
 
 def show_condition(condition: Condition) -> str:
     """Write what is asked of a feature, without its name."""
-    if condition.categories is not None:
-        items = [str(value) for value in condition.categories]
-        return literally(cut(", ".join(items), 18))
     if condition.takes_any_value:
         return "known"
+    if condition.categories is not None:
+        return literally(cut(", ".join(map(format_category, condition.categories)), 18))
     low, high = condition.lower, condition.upper
     if low == high:
         return f"= {show_number(low)}"

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import tables
 from ..boxes import Boxes
 from ..conditions import format_name, format_number
+from ..summary import format_category
 from ._style import COLOURS, literally, new_axes, new_figure, plain
 
 if TYPE_CHECKING:
@@ -272,8 +273,9 @@ def _range(condition: Any, matrix: Floats, boxes: Boxes, quasi_p: Mapping[str, f
     name = condition.name
     chance = quasi_p.get(name)
     if condition.categories is not None:
-        share = len(condition.categories) / len(boxes.categories[name])
-        text = ", ".join(str(value) for value in condition.categories)
+        known = boxes.categories[name]
+        share = sum(map(condition.admits, known)) / len(known)
+        text = "known" if condition.takes_any_value else ", ".join(map(format_category, condition.categories))
         cut = text if len(text) <= LONGEST_LIST else text[: LONGEST_LIST - 1] + "…"
         return _Range(name, 0.0, share, cut, "", chance)
     column = matrix[:, condition.feature]

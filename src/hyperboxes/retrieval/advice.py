@@ -207,7 +207,7 @@ def _holds(condition: Condition, sample: Sample) -> NDArray[np.bool_]:
     cells = sample.table.matrix[:, condition.feature]
     if condition.categories is not None:
         known = sample.table.categories[condition.name]
-        return np.isin(cells, [known.index(value) for value in condition.categories])
+        return np.isin(cells, [place for place, value in enumerate(known) if condition.admits(value)])
     return (cells >= condition.lower) & (cells <= condition.upper)
 
 

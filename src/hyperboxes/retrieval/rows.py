@@ -176,7 +176,7 @@ def aligned(samples: Sequence[Sample]) -> list[Sample]:
     """Give samples the same known categories: those of any of them."""
     tables = [sample.table for sample in samples]
     known = {
-        name: tuple(sorted({value for table in tables for value in table.categories[name]}))
+        name: tuple(sorted({str(value) for table in tables for value in table.categories[name]}))
         for name in tables[0].categories
     }
     return [Sample(sample.keys, _recoded(sample.table, known)) for sample in samples]

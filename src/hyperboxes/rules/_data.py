@@ -32,7 +32,8 @@ def to_frame(
         One row for each rule and one, last, for the rows in no box, with columns ``rule`` (-1 for the
         last), ``if``, ``then``, ``n_conditions`` and, with figures, ``rows``, ``precision``, ``recall`` and
         ``lift``. Or one row for each condition, with columns ``rule``, ``feature``, ``lower``, ``upper``
-        (missing where the side is open), ``categories`` (a list, missing for a number) and ``then``.
+        (missing where the side is open), ``categories`` (a list, missing for a number; in it, None is a
+        missing value, and all others ask only that there is a value) and ``then``.
     backend : {"pandas", "polars", "pyarrow"}
         Whose data frame.
 
@@ -82,7 +83,14 @@ def _conditions(boxes: Boxes, nw: Any) -> dict[str, tuple[list[Any], Any]]:
     found = [(box, one) for box in range(boxes.n_boxes) for one in boxes.conditions(box)]
     labels = boxes.labels.tolist()
     # One column holds the sets of all features, which may be of text and of numbers.
-    sets = [None if one.categories is None else [str(value) for value in one.categories] for _, one in found]
+    sets = [
+        None
+        if one.categories is None
+        else [
+            None if value is None else str(value) for value in boxes.categories[one.name] if one.admits(value)
+        ]
+        for _, one in found
+    ]
     return {
         "rule": ([box for box, _ in found], nw.Int64),
         "feature": ([one.name for _, one in found], nw.String),
@@ -105,7 +113,8 @@ def to_dict(boxes: Boxes, summary: Summary | None = None) -> dict[str, Any]:
     """Give rules as plain values: lists, dictionaries, text, numbers, booleans and None.
 
     ``rules`` holds, in order, what each asks under ``if`` (for every restricted feature its ``lower`` and
-    ``upper``, None where the side is open, or the admitted categories under ``in``), its class under
+    ``upper``, None where the side is open, or the admitted categories under ``in``, None for a missing one,
+    or None alone under ``not in``, if all that is asked is that there is a value), its class under
     ``then`` and, if there are figures, ``rows``, ``precision`` and ``recall``. ``else`` says the same of the
     rows in no box; with ``uncovered="nearest"`` it has the unit of each feature under ``nearest``.
     """
@@ -136,6 +145,8 @@ def to_dict(boxes: Boxes, summary: Summary | None = None) -> dict[str, Any]:
 
 def _asked(condition: Condition) -> dict[str, Any]:
     if condition.categories is not None:
+        if condition.takes_any_value:
+            return {"feature": condition.name, "not in": [None]}
         return {"feature": condition.name, "in": list(condition.categories)}
     return {
         "feature": condition.name,

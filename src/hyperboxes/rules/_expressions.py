@@ -78,20 +78,27 @@ def _all(conditions: list[Condition], lib: Any) -> Any:
 def _holds(one: Condition, lib: Any) -> Any:
     """Say that a cell meets a condition; null or false if it does not."""
     if one.categories is not None:
-        return _cell(one, lib).is_in(_members(one))
+        if one.takes_any_value:
+            return ~_is_missing(one, lib)
+        among = _cell(one, lib).is_in(_members(one))
+        return (_is_missing(one, lib) | among) if one.takes_missing else among
     # Both sides, always: polars and DuckDB hold NaN to be greater than every number.
     cell = _cell(one, lib)
     return (cell >= one.lower) & (cell <= one.upper)
 
 
 def _cell(one: Condition, lib: Any) -> Any:
-    text = one.categories is not None and isinstance(one.categories[0], str)
-    return lib.col(one.name).cast(lib.String if text else lib.Float64)
+    return lib.col(one.name).cast(lib.String if one.sort == "text" else lib.Float64)
+
+
+def _is_missing(one: Condition, lib: Any) -> Any:
+    cell = _cell(one, lib)
+    return cell.is_null() if one.sort == "text" else cell.is_null() | cell.is_nan()
 
 
 def _members(one: Condition) -> list[Any]:
-    admitted = one.categories or ()
-    if isinstance(admitted[0], str):
+    admitted = one.values
+    if one.sort == "text":
         return list(admitted)
     large = [
         value for value in admitted if not isinstance(value, str) and abs(value) >= LARGEST_EXACT_INTEGER
@@ -122,11 +129,11 @@ def _violation(one: Condition, unit: float, lib: Any) -> Any:
     none = lib.lit(0.0, dtype=lib.Float64)
     if one.categories is not None:
         outside = lib.when(_holds(one, lib)).then(none).otherwise(lib.lit(1.0, dtype=lib.Float64))
-        missing = cell.is_null() if isinstance(one.categories[0], str) else cell.is_null() | cell.is_nan()
-        return lib.when(missing).then(far).otherwise(outside)
+        missing = lib.when(_is_missing(one, lib)).then(none if one.takes_missing else far)
+        return missing.otherwise(outside)
     # A product with the inverse, as predict has it; both are powers of two, and the quotient is the same.
     below = lib.when((cell < one.lower) & (cell <= one.upper)).then((one.lower - cell) / unit).otherwise(none)
     outside = (
         lib.when((cell > one.upper) & (cell >= one.lower)).then((cell - one.upper) / unit).otherwise(below)
     )
-    return lib.when(cell.is_null() | cell.is_nan()).then(far).otherwise(outside)
+    return lib.when(_is_missing(one, lib)).then(far).otherwise(outside)

@@ -39,9 +39,9 @@ _BEYOND = '''
         return (low - value) / unit if value < low else (value - high) / unit if value > high else 0.0
 '''
 _OTHER = '''
-    def other(value, admitted):
+    def other(value, inside):
         """Count a category outside the set as one unit."""
-        return 0.0 if value in admitted else float("inf") if missing(value) else 1.0
+        return 0.0 if inside else float("inf") if missing(value) else 1.0
 '''
 
 
@@ -82,7 +82,9 @@ def to_python(boxes: Boxes, *, name: str = "predict") -> str:
         '    """Give the class of a row, a mapping of column names to values: the first rule to hold."""',
     ]
     numeric = any(one.categories is None for one in used.values())
-    lines += _helpers(numeric, nearest, any(one.categories is not None for one in used.values()))
+    categorical = any(one.categories is not None for one in used.values())
+    asks_missing = any(one.asks_missing for conditions in asked for one in conditions)
+    lines += _helpers(numeric, nearest, categorical, asks_missing)
     for feature, variable in variables.items():
         cell = f"row[{used[feature].name!a}]"
         read = cell if used[feature].categories is not None else f"number({cell})"
@@ -95,8 +97,8 @@ def to_python(boxes: Boxes, *, name: str = "predict") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _helpers(numeric: bool, nearest: bool, categorical: bool) -> list[str]:
-    parts = [_HELPERS] if numeric or (nearest and categorical) else []
+def _helpers(numeric: bool, nearest: bool, categorical: bool, asks_missing: bool) -> list[str]:
+    parts = [_HELPERS] if numeric or asks_missing or (nearest and categorical) else []
     parts += [_NUMBER] if numeric else []
     parts += [_BEYOND] if numeric and nearest else []
     parts += [_OTHER] if categorical and nearest else []
@@ -128,7 +130,11 @@ _BUILTINS = frozenset(["float", "isinstance", "str", "bytes", "type", "TypeError
 
 def _holds(one: Condition, variable: str) -> str:
     if one.categories is not None:
-        return f"{variable} in {_set(one)}"
+        missing = f"missing({variable})"
+        if one.takes_any_value:
+            return f"not {missing}"
+        among = f"{variable} in {_set(one)}"
+        return among if not one.takes_missing else f"({missing} or {among})" if one.values else missing
     if one.lower == -float("inf"):
         return f"{variable} <= {one.upper!r}"
     if one.upper == float("inf"):
@@ -137,7 +143,7 @@ def _holds(one: Condition, variable: str) -> str:
 
 
 def _set(one: Condition) -> str:
-    return "{" + ", ".join(map(ascii, one.categories or ())) + "}"
+    return "{" + ", ".join(map(ascii, one.values)) + "}"
 
 
 def _rule(asked: list[str], answer: str) -> list[str]:
@@ -168,7 +174,7 @@ def _nearest(
         for one in conditions:
             variable = variables[one.feature]
             if one.categories is not None:
-                far.append(f"other({variable}, {_set(one)})")
+                far.append(f"other({variable}, {_holds(one, variable)})")
                 continue
             low, high = (_bound(bound) for bound in (one.lower, one.upper))
             far.append(f"beyond({variable}, {low}, {high}, {float(boxes.scale[one.feature])!r})")

@@ -2,7 +2,7 @@
 
 Databases plan a CASE of thousands of branches for seconds or minutes; a table of values is data to them.
 A feature that a box leaves open is NULL in its row, an open side is infinite, a set of categories is
-a text of one sign for each.
+a text of one sign for each, and one for unknown categories.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def _prefix(boxes: Boxes, columns: Columns) -> str:
 def _feature(boxes: Boxes, columns: Columns, place: int, prefix: str) -> _Feature:
     name, restricted = boxes.feature_names[place], boxes.restricted[:, place]
     if name in boxes.categories:
-        signs = ["".join("01"[int(yes)] for yes in row) for row in boxes.allowed[name]]
+        flags = np.column_stack([boxes.allowed[name], boxes.admits_unknown[name]])
+        signs = ["".join("01"[int(yes)] for yes in row) for row in flags]
         texts = [(f"'{text}'" if asked else "NULL",) for text, asked in zip(signs, restricted, strict=True)]
         return _Feature(place, (f"{prefix}c{place}",), texts)
     number = columns.dialect.number
@@ -120,7 +121,7 @@ def _violation(boxes: Boxes, columns: Columns, feature: _Feature) -> str:
 def _condition(boxes: Boxes, feature: _Feature) -> Condition:
     name = boxes.feature_names[feature.place]
     known = boxes.categories.get(name)
-    return Condition(feature.place, name, -math.inf, math.inf, known)
+    return Condition(feature.place, name, -math.inf, math.inf, known, boxes.sort_of(name))
 
 
 def _cell(columns: Columns, condition: Condition) -> str:
@@ -129,10 +130,11 @@ def _cell(columns: Columns, condition: Condition) -> str:
 
 
 def _is_admitted(columns: Columns, condition: Condition, flags: str) -> str:
-    whens = " ".join(
-        f"WHEN {columns.box([condition._replace(categories=(value,))])} THEN {place}"
-        for place, value in enumerate(condition.categories or (), 1)
-    )
+    known = condition.categories or ()
+    asked = [columns.box([condition._replace(categories=(value,))]) for value in known]
+    if condition.takes_missing:
+        asked.append(columns.is_present(condition))
+    whens = " ".join(f"WHEN {one} THEN {place}" for place, one in enumerate(asked, 1))
     return f"substr({flags}, CASE {whens} END, 1) = '1'"
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..conditions import Condition
-from ..tables import LARGEST_EXACT_INTEGER, Category
+from ..tables import LARGEST_EXACT_INTEGER
 from .columns import (
     UNKNOWN,
     ColumnType,
@@ -73,7 +73,7 @@ class Columns:
     def predicates(self, conditions: Sequence[Condition]) -> list[str]:
         """Write what a box asks, one predicate or more for each column."""
         asked = [self._predicate(condition) for condition in conditions]
-        cells = [cell for cell in map(self.unsafe, conditions) if cell]
+        cells = [cell for one in conditions if not one.asks_missing and (cell := self.unsafe(one))]
         if cells:
             # NaN is the greatest; last, so that only rows which fulfil all else are looked at again.
             greatest = cells[0] if len(cells) == 1 else f"GREATEST({', '.join(cells)})"
@@ -103,8 +103,7 @@ class Columns:
 
     def _may_be_nan(self, condition: Condition) -> bool:
         sort = self.type_of(condition.name).sort
-        of_numbers = condition.categories is None or not isinstance(condition.categories[0], str | bool)
-        return sort in ("double", "real") or (sort == "unknown" and of_numbers)
+        return sort in ("double", "real") or (sort == "unknown" and condition.sort == "number")
 
     @property
     def _nan(self) -> str:
@@ -112,7 +111,7 @@ class Columns:
 
     def _predicate(self, condition: Condition) -> str:
         if condition.categories is not None:
-            return self._category_set(condition.name, condition.categories)
+            return self._category_set(condition)
         self._check_numeric(condition.name)
         return self._interval(condition.name, condition.lower, condition.upper)
 
@@ -143,6 +142,14 @@ class Columns:
         if self.unsafe(condition):
             return f"{cell} IS NOT NULL AND {cell} IS DISTINCT FROM {self._nan}"
         return f"{cell} <= {self.dialect.number(math.inf)}"
+
+    def _is_missing(self, condition: Condition) -> str:
+        """Write when a cell is missing."""
+        present, cell = self.is_present(condition), self.dialect.identifier(condition.name)
+        # An index serves it, which it does not serve a negation.
+        if present == f"{cell} IS NOT NULL":
+            return f"{cell} IS NULL"
+        return f"({present}) IS NOT {self.dialect.true}"
 
     def _check_numeric(self, name: str) -> None:
         column = self.type_of(name)
@@ -208,10 +215,19 @@ class Columns:
 
     # -- sets --------------------------------------------------------------------------------------
 
-    def _category_set(self, name: str, admitted: Sequence[Category]) -> str:
+    def _category_set(self, condition: Condition) -> str:
+        if condition.takes_any_value:
+            return self.is_present(condition)
+        if not condition.takes_missing:
+            return self._values(condition)
+        missing = self._is_missing(condition)
+        return f"({self._values(condition)} OR {missing})" if condition.values else missing
+
+    def _values(self, condition: Condition) -> str:
+        name = condition.name
         column = self.type_of(name)
-        texts = [value for value in admitted if isinstance(value, str)]
-        numbers = [value for value in admitted if not isinstance(value, str)]
+        texts = [value for value in condition.values if isinstance(value, str)]
+        numbers = [value for value in condition.values if not isinstance(value, str)]
         if texts and numbers:
             raise ValueError(
                 f"the categories of {name!r} mix text and numbers, which no column of a database holds"

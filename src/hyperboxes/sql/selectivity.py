@@ -30,7 +30,8 @@ def sampled_share(
 
     def share(condition: Condition) -> float:
         if condition.categories is not None:
-            return len(condition.categories) / len(boxes.categories[condition.name])
+            known = boxes.categories[condition.name]
+            return sum(map(condition.admits, known)) / len(known)
         if condition.name not in cells:
             return 1.0
         values = cells[condition.name]
