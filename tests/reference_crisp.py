@@ -34,7 +34,7 @@ def n_conditions(task: CrispTask, feature: int, interval: Interval) -> int:
         return 0
     if task.categorical[feature]:
         return 1
-    return int(interval[0] > 0) + int(interval[1] < task.n_bins[feature] - 1)
+    return max(int(interval[0] > 0) + int(interval[1] < task.n_bins[feature] - 1), 1)
 
 
 def box_conditions(task: CrispTask, boxes: BinBoxes) -> list[int]:
@@ -60,7 +60,9 @@ def intervals(task: CrispTask, feature: int, allowance: int) -> list[Interval]:
     limits, ends = task.limits, int(task.n_bins[feature]) - 1
     found = [] if limits.required[feature] else [(0, MISSING)]
     for first, last in itertools.combinations_with_replacement(range(ends + 1), 2):
-        if (first, last) == (0, ends):
+        if (first, last) == (0, ends) and not (
+            limits.may_low[feature] and limits.may_high[feature] and not limits.required[feature]
+        ):
             continue
         if first > 0 and not limits.may_low[feature]:
             continue

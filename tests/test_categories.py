@@ -9,7 +9,7 @@ from test_problem import view_of
 
 from hyperboxes import HyperNNClassifier, rules, sql
 from hyperboxes.binning import MAX_BINS
-from hyperboxes.nn.categories import FEW_LEVELS, SURE_ROWS, category_places
+from hyperboxes.nn.categories import FEW_LEVELS, SURE_ROWS, category_places, missing_that_tell
 from hyperboxes.nn.fit import _admitted
 from hyperboxes.tables import read_table, with_missing
 
@@ -178,13 +178,36 @@ def test_bounds_on_places_are_sets_of_categories(values, order, low, high, admit
 def test_missing_cells_become_a_category_in_a_copy():
     table = read_table(coloured(50))
     before = table.matrix.copy()
-    named = with_missing(table)
+    named = with_missing(table, ["colour"])
     np.testing.assert_array_equal(table.matrix, before)
     missing = np.isnan(before[:, 0])
     assert missing.any()
     assert named.categories == {"colour": ("red", "green", "blue", "grey", None)}
     np.testing.assert_array_equal(named.matrix[:, 0], np.where(missing, 4, before[:, 0]))
-    assert with_missing(named).matrix is named.matrix
-    ordered = with_missing(table._replace(ordered=frozenset(["colour"])))
-    assert ordered.categories == named.categories
-    assert ordered.matrix is table.matrix
+    assert with_missing(named, ["colour"]).matrix is named.matrix
+    other = with_missing(table, [])
+    assert other.categories == named.categories
+    assert other.matrix is table.matrix
+
+
+@pytest.mark.parametrize(
+    ("n_missing", "of_class", "tells"),
+    [(11, 3, False), (11, 10, True), (8, 1, False), (20, 0, True), (SURE_ROWS, 8, True), (0, 0, False)],
+)
+def test_missing_values_tell_where_they_are_many_or_differ(n_missing, of_class, tells):
+    classes = np.r_[np.arange(n_missing) < of_class, np.arange(200) % 3 == 0].astype(np.int64)
+    codes = np.r_[np.full(n_missing, -1), np.arange(200) % 4]
+    frame = pd.DataFrame({"colour": pd.Categorical.from_codes(codes, list("abcd")), "size": 1.0})
+    table, weight = read_table(frame), np.ones(len(classes))
+    assert missing_that_tell(table, classes, weight) == (["colour"] if tells else [])
+    assert missing_that_tell(table, classes, np.where(codes < 0, 0.0, 1.0)) == []
+    assert missing_that_tell(table._replace(ordered=frozenset(["colour"])), classes, weight) == []
+
+
+def test_few_missing_values_that_do_not_tell_are_no_category_but_may_be_kept_out():
+    X = coloured(400, share=0)
+    X.loc[X.index[:8], "colour"] = None
+    y = (X["size"] > 0) & (X["colour"] != "red")
+    model = HyperNNClassifier(n_boxes=3, positive_label=True, random_state=0).fit(X, y)
+    assert model.boxes_.categories["colour"][-1] is None
+    assert not model.boxes_.allowed["colour"][:, -1].any()

@@ -239,6 +239,23 @@ def test_whether_a_value_is_known_can_be_the_rule():
     assert model.predict(rows).tolist() == [False, False, True, True]
 
 
+@pytest.mark.parametrize("n_rows", [150, 1000])
+def test_that_there_is_a_value_may_be_one_condition_among_others(n_rows):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(n_rows, 4))
+    X[draw.random(n_rows) < 0.4, 0] = np.nan
+    y = ~np.isnan(X[:, 0]) & (X[:, 1] > 0.2)
+    model = HyperNNClassifier(5, positive_label=True, random_state=0).fit(X, y)
+    assert [str(condition).split(" >=")[0] for condition in model.boxes_.conditions(0)] == [
+        "x0 is known",
+        "x1",
+    ]
+    assert len(model.boxes_) == 1
+    assert (model.predict(X) == y).all()
+    forbidden = HyperNNClassifier(5, positive_label=True, forbidden_features=["x0"], random_state=0).fit(X, y)
+    assert not forbidden.boxes_.restricted[:, 0].any()
+
+
 def test_a_list_keeps_the_limits_of_boxes():
     X, y = with_gaps(600, np.random.default_rng(0))
     X[y, 0] = np.nan

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from .conditions import LEAST_NUMBER
 from .kernels._threads import run
 from .kernels.columns import Ruler, encode, ruler
 from .kernels.crisp import MISSING
@@ -103,11 +104,15 @@ class Binning:
     def data_bounds(
         self, first: NDArray[np.int64], last: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give the smallest and largest data value that intervals of bins admit, infinite at open sides."""
+        """Give the smallest and largest data value that intervals of bins admit, infinite at open sides.
+
+        Where any value will do, but there must be one, the lower bound is the least number.
+        """
         lower, upper = np.full(first.shape, -np.inf), np.full(first.shape, np.inf)
         for j, cut in enumerate(self.below):
             closed = first[:, j] > 0
             lower[closed, j] = self.above[j][first[closed, j] - 1]
+            lower[(first[:, j] == 0) & (last[:, j] == len(cut)), j] = LEAST_NUMBER
             closed = last[:, j] < len(cut)
             upper[closed, j] = cut[last[closed, j]]
         return lower, upper
@@ -163,13 +168,18 @@ class Binning:
     def to_bins(
         self, lower: NDArray[np.float64], upper: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give the bins that bounds in table units reach into: (first, last), as kernels take them."""
+        """Give the bins that bounds in table units reach into: (first, last), as kernels take them.
+
+        Bounds that only ask for a value become all bins but that of missing ones.
+        """
         first = np.zeros(lower.shape, np.int64)
         last = np.zeros(lower.shape, np.int64)
         for j in range(lower.shape[1]):
             first[:, j] = np.searchsorted(self.below[j], lower[:, j], side="left")
             last[:, j] = np.searchsorted(self.above[j], upper[:, j], side="right")
-        return self.normalise(first, last)
+        first, last = self.normalise(first, last)
+        known = (lower == LEAST_NUMBER) & np.isposinf(upper)
+        return first, np.where(known, self.n_bins - 1, last)
 
     def normalise(
         self, first: NDArray[np.int64], last: NDArray[np.int64]

@@ -153,7 +153,9 @@ def _open_forbidden(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
     first = np.where(task.limits.may_low, boxes.first, 0)
     last = np.where(task.limits.may_high, boxes.last, kernels.MISSING)
     last = np.where(first > 0, np.minimum(last, task.n_bins - 1), last)
-    return BinBoxes(first, np.where((first == 0) & (last >= task.n_bins - 1), kernels.MISSING, last))
+    may_know = task.limits.may_low & task.limits.may_high
+    whole = (first == 0) & (last >= task.n_bins - 1) & ~may_know
+    return BinBoxes(first, np.where(whole, kernels.MISSING, last))
 
 
 def select(task: CrispTask, pool: BinBoxes, max_boxes: int) -> BinBoxes:

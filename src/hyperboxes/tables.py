@@ -6,7 +6,7 @@ import decimal
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,10 +30,10 @@ class Table(NamedTuple):
     ordered: frozenset[str]
 
 
-def with_missing(table: Table) -> Table:
-    """Make a missing value a category of its own where a column of categories has any.
+def with_missing(table: Table, own: Collection[str]) -> Table:
+    """Let the categories of a column say so where values are missing.
 
-    Where order means something it has no place in that, and stays NaN among the cells.
+    In the columns ``own`` a missing value becomes a category as others are; elsewhere it stays NaN.
     """
     matrix, categories = table.matrix, dict(table.categories)
     for name, known in table.categories.items():
@@ -42,7 +42,7 @@ def with_missing(table: Table) -> Table:
         if not missing.any():
             continue
         categories[name] = united([known, [None]])
-        if name not in table.ordered:
+        if name in own:
             matrix = matrix.copy() if matrix is table.matrix else matrix
             matrix[missing, column] = len(categories[name]) - 1
     return table._replace(matrix=matrix, categories=categories)

@@ -69,7 +69,7 @@ def _price_of(low, high, n_bins, categorical):  # type: ignore[no-untyped-def]
         return 0
     if categorical:
         return 1
-    return int(low > 0) + int(high < n_bins - 1)
+    return max(int(low > 0) + int(high < n_bins - 1), 1)
 
 
 @bare_inner
@@ -217,7 +217,8 @@ def _best_interval(  # type: ignore[no-untyped-def]
     An interval of c conditions that sums to (G, L) has the value 2 G - (needed + c price) (G + L + size):
     ``needed`` is the F1 that the boxes must reach if the feature is open, ``price`` what a condition adds
     to it, ``size`` is TP + FP + P without this feature's rows. ``allowance`` is how many conditions the
-    feature may have; the four kinds of interval (open, closed below, above, on both sides) are compared.
+    feature may have; the five kinds of interval (open, closed below, above, on both sides, or to missing
+    values alone) are compared.
     """
     total_gain, total_loss = 0.0, 0.0
     for b in range(n_bins):
@@ -227,10 +228,16 @@ def _best_interval(  # type: ignore[no-untyped-def]
     if not required:
         best_gain, best_loss = total_gain + gain[MISSING], total_loss + loss[MISSING]
         best = 2 * best_gain - needed * (best_gain + best_loss + size)
-    if allowance < 1 or n_bins < 2:
+    if allowance < 1:
+        return best, low, high, best_gain, best_loss
+    one = needed + price
+    if may_low and may_high and not required:  # that there is a value, whatever it is
+        value = 2 * total_gain - one * (total_gain + total_loss + size)
+        if value > best:
+            best, low, high, best_gain, best_loss = value, 0, n_bins - 1, total_gain, total_loss
+    if n_bins < 2:
         return best, low, high, best_gain, best_loss
     # Closed on both sides costs one condition only for a set of categories.
-    one = needed + price
     both = one if categorical else needed + 2 * price
     both_allowed = may_low and may_high and (categorical or allowance >= 2)
     before_gain, before_loss = 0.0, 0.0  # sums of the bins before b

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning import MAX_BINS
+from ..tables import Table
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Categories of few rows that a column may have to be told apart, the rows from which on they are not few,
 #: and the standard errors by which more of them must differ.
@@ -33,6 +35,25 @@ def category_places(hits: NDArray[Any], rows: NDArray[Any], base: float) -> Ints
     place[order] = np.cumsum(np.append(False, ~(alike[order][1:] & alike[order][:-1])))
     n_places = int(place.max(initial=0)) + 1
     return place if n_places <= MAX_BINS else place * MAX_BINS // n_places
+
+
+def missing_that_tell(table: Table, classes: Ints, weight: Floats) -> list[str]:
+    """Name the unordered columns in which a missing value is a category like others.
+
+    Of a few rows it says nothing what class they are of, unless that differs by more than chance.
+    """
+    total = np.bincount(classes, weight)
+    shares = total / max(total.sum(), 1e-300)
+    names = []
+    for name in table.categories.keys() - table.ordered:
+        missing = np.isnan(table.matrix[:, table.feature_names.index(name)]) & (weight > 0)
+        rows = np.array([weight[missing].sum()])
+        hits = np.bincount(classes[missing], weight[missing], len(total))
+        if missing.sum() >= SURE_ROWS or any(
+            _differ(np.array([own]), rows, float(share)) for own, share in zip(hits, shares, strict=True)
+        ):
+            names.append(name)
+    return names
 
 
 def _differ(hits: NDArray[Any], rows: NDArray[Any], base: float) -> bool:

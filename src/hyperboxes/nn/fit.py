@@ -17,6 +17,7 @@ from ..kernels._threads import run
 from ..kernels.crisp import MISSING
 from ..tables import Category, Table, with_missing
 from .advice import asks_teachers, teachers_advice
+from .categories import missing_that_tell
 from .finish import Found, finish
 from .problem import ClassProblem, Problem
 from .settings import Settings
@@ -77,7 +78,7 @@ def fit_hypernn(
     Parameters
     ----------
     table : Table
-        Features as numbers. Where categories are missing, that becomes one of them.
+        Features as numbers. Where categories are missing, that may become one of them.
     classes : ndarray of shape (n_samples,)
         Index of each row's class in ``labels``.
     labels : ndarray of shape (n_classes,)
@@ -102,7 +103,8 @@ def fit_hypernn(
     progress : bool
         Show progress bars.
     """
-    settings, table = settings or Settings(), with_missing(table)
+    settings = settings or Settings()
+    table = with_missing(table, missing_that_tell(table, classes, weight))
     free, limits = Limits.none(table.matrix.shape[1]), limits or {}
     descent = gradient or partial(compiled_descent, progress=progress)
     problem = Problem.from_table(table, classes, weight, settings, seed)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..binning import MAX_BINS, Binning
-from ..conditions import LEAST_NUMBER
 from ..crisp import BinBoxes, CrispTask, f1_of
 from ..kernels.crisp import MISSING
 from ..trees import last_left, leaf_bounds, read
@@ -81,12 +80,10 @@ def tree_list(
     many.
     """
     tree, own = _grow(view, max(max_boxes, 1) + 1)
-    leaves, n_bins = read(tree), own.features.binning.n_bins
-    known = (leaves.lower == LEAST_NUMBER) & np.isposinf(leaves.upper)
-    if n_bins.max() > MAX_BINS:
+    leaves = read(tree)
+    if own.features.binning.n_bins.max() > MAX_BINS:
         return None
-    first, last = own.features.binning.to_bins(leaves.lower, leaves.upper)
-    boxes = BinBoxes(first, np.where(known, n_bins - 1, last))
+    boxes = BinBoxes(*own.features.binning.to_bins(leaves.lower, leaves.upper))
     boxes, says = thin_list(own.task.priced(factor), boxes, leaves.labels)
     other = int(view.problem.classes[~view.positive][0])
     return own, boxes, np.where(says, view.target, other)
