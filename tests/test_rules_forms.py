@@ -152,6 +152,7 @@ def test_nan_meets_no_condition_in_polars_which_holds_it_to_be_the_greatest(side
 @given(boxes_and_columns(), st.sampled_from(["pandas", "pyarrow", "duckdb"]))
 def test_narwhals_expression_answers_as_predict(drawn, backend):
     made, columns = drawn
+    assume(made.labels.dtype.kind != "i" or (np.abs(made.classes.astype(float)) < 2.0**53).all())
     expected = made.predict(matrix_of(made, columns)).tolist()
     if backend == "pandas":
         native = pandas_frame(columns)
@@ -170,6 +171,22 @@ def test_narwhals_expression_answers_as_predict(drawn, backend):
         return
     frame = nw.from_native(native).with_columns(to_narwhals(made).alias("answer 0f it"))
     assert plain(frame["answer 0f it"].to_list()) == plain(expected)
+
+
+@pytest.mark.parametrize("labels", [(2**53, 0), (True, False), ("a", "b"), (0.5, 2.0)])
+def test_labels_come_out_of_a_pandas_frame_as_they_are(labels):
+    inside, default = labels
+    made = Boxes.from_rules([({"a": (0, 1)}, inside)], default=default)
+    answers = nw.from_native(pd.DataFrame({"a": [0.5, 9.0]})).with_columns(b=to_narwhals(made))["b"].to_list()
+    assert answers == [inside, default]
+    assert [type(answer) for answer in answers] == [type(inside), type(default)]
+
+
+def test_labels_that_pandas_would_change_are_refused():
+    made = Boxes.from_rules([({"a": (0, 1)}, 2**53 + 1)], default=0)
+    with pytest.raises(ValueError, match=r"the label 9007199254740993 is beyond 2\*\*53"):
+        to_narwhals(made)
+    assert pl.DataFrame({"a": [0.5]}).with_columns(b=to_polars(made))["b"].to_list() == [2**53 + 1]
 
 
 @given(boxes_and_columns(uncovered=("default",)))

@@ -34,7 +34,8 @@ def to_narwhals(boxes: Boxes) -> Any:
     """Give boxes as a narwhals expression, for pandas, polars, Arrow, DuckDB and other frames.
 
     The expression gives the answer of ``boxes.predict`` on every row, in ``with_columns`` of a frame of
-    ``narwhals.stable.v2``. Rows without an answer get a missing value.
+    ``narwhals.stable.v2``. Rows without an answer get a missing value. pandas holds integers among which some
+    may be missing as floats, which integers beyond 2**53 are not exact in: such labels are refused.
 
     Examples
     --------
@@ -49,12 +50,20 @@ def to_narwhals(boxes: Boxes) -> Any:
     """
     import narwhals.stable.v2 as nw
 
-    return _expression(boxes, nw)
+    if boxes.labels.dtype.kind == "i":
+        large = [label for label in boxes.classes.tolist() if abs(label) > LARGEST_EXACT_INTEGER]
+        if large:
+            raise ValueError(
+                f"the label {large[0]} is beyond 2**53, where pandas may change it: make the labels text, "
+                "or use to_polars or predict"
+            )
+    answers = _expression(boxes, nw)
+    return answers if boxes.default is None else answers.cast(_dtype(boxes, nw))
 
 
 def _expression(boxes: Boxes, lib: Any) -> Any:
     """Build the expression in the words that polars and narwhals share."""
-    kind = {"b": lib.Boolean, "i": lib.Int64, "f": lib.Float64, "U": lib.String}[boxes.labels.dtype.kind]
+    kind = _dtype(boxes, lib)
     labels = [lib.lit(label, dtype=kind) for label in boxes.labels.tolist()]
     asked = [boxes.conditions(box) for box in range(boxes.n_boxes)]
     # The first that is not null: a flat list, where nested whens would be as deep as there are boxes.
@@ -71,6 +80,10 @@ def _expression(boxes: Boxes, lib: Any) -> Any:
     return answers[0] if len(answers) == 1 else lib.coalesce(*answers)
 
 
+def _dtype(boxes: Boxes, lib: Any) -> Any:
+    return {"b": lib.Boolean, "i": lib.Int64, "f": lib.Float64, "U": lib.String}[boxes.labels.dtype.kind]
+
+
 def _all(conditions: list[Condition], lib: Any) -> Any:
     return reduce(lambda one, other: one & other, (_holds(one, lib) for one in conditions))
 
@@ -80,6 +93,8 @@ def _holds(one: Condition, lib: Any) -> Any:
     if one.categories is not None:
         if one.takes_any_value:
             return ~_is_missing(one, lib)
+        if not one.values:
+            return _is_missing(one, lib)
         among = _cell(one, lib).is_in(_members(one))
         return (_is_missing(one, lib) | among) if one.takes_missing else among
     # Both sides, always: polars and DuckDB hold NaN to be greater than every number.
