@@ -26,6 +26,8 @@ def holds(boxes: Boxes, box: int, column: int, cell: float) -> bool:
     low, high = float(boxes.lower[box, column]), float(boxes.upper[box, column])
     if low == -math.inf and high == math.inf:
         return True
+    if math.isnan(low):
+        return math.isnan(cell)
     return low <= cell <= high
 
 
@@ -62,6 +64,8 @@ def violation(boxes: Boxes, box: int, row: NDArray[Any]) -> float:
             distance = 1.0
         else:
             low, high = float(boxes.lower[box, j]), float(boxes.upper[box, j])
+            if math.isnan(low):
+                return math.inf
             distance = (low - cell if cell < low else cell - high) / float(boxes.scale[j])
         worst = max(worst, distance)
     return worst

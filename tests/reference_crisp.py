@@ -59,10 +59,12 @@ def intervals(task: CrispTask, feature: int, allowance: int) -> list[Interval]:
     """List every interval that the limits permit a feature, given how many conditions it may have."""
     limits, ends = task.limits, int(task.n_bins[feature]) - 1
     found = [] if limits.required[feature] else [(0, MISSING)]
+    free = limits.may_low[feature] and limits.may_high[feature] and not limits.required[feature]
+    free = free and (task.absence is None or task.absence[feature])
+    if free and allowance >= 1:
+        found.append((MISSING, MISSING))
     for first, last in itertools.combinations_with_replacement(range(ends + 1), 2):
-        if (first, last) == (0, ends) and not (
-            limits.may_low[feature] and limits.may_high[feature] and not limits.required[feature]
-        ):
+        if (first, last) == (0, ends) and not free:
             continue
         if first > 0 and not limits.may_low[feature]:
             continue

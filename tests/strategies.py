@@ -75,6 +75,8 @@ def boxes(
             sides = sorted((draw(st.sampled_from(some)), draw(st.sampled_from(some))))
             lower[box, column] = sides[0] if draw(st.booleans()) else -np.inf
             upper[box, column] = sides[1] if draw(st.booleans()) else np.inf
+            if draw(st.integers(0, 9)) == 9:
+                lower[box, column] = upper[box, column] = np.nan
     *labels, default = draw(label_lists(n_boxes + 1))
     if draw(st.integers(0, 3)) == 0:
         default = None

@@ -29,7 +29,10 @@ def tables(draw):
 
 
 def random_boxes(binning, n_boxes, seed, known=0.0):
-    """Draw intervals of bins; a share ``known`` of the open ones asks for a value, whatever it is."""
+    """Draw intervals of bins; a share ``known`` of the open ones asks for a value, whatever it is.
+
+    Half as many of all ask that there is none.
+    """
     draw = np.random.default_rng(seed)
     first = draw.integers(0, binning.n_bins, (n_boxes, len(binning.n_bins)))
     last = draw.integers(0, binning.n_bins, first.shape)
@@ -37,7 +40,9 @@ def random_boxes(binning, n_boxes, seed, known=0.0):
     low, high = np.minimum(first, last), np.maximum(first, last)
     first, last = binning.normalise(np.where(open_, 0, low), np.where(open_, MISSING, high))
     asked = (last == MISSING) & (draw.random(first.shape) < known)
-    return BinBoxes(first, np.where(asked, binning.n_bins - 1, last))
+    none = draw.random(first.shape) < known / 2
+    last = np.where(asked, binning.n_bins - 1, last)
+    return BinBoxes(np.where(none, MISSING, first), np.where(none, MISSING, last))
 
 
 def inside(codes, boxes):

@@ -114,7 +114,8 @@ def test_an_open_feature_accepts_everything_and_a_restricted_one_no_missing_valu
                 asked = made.allowed[name][:, -1] if math.isnan(strange) else made.admits_unknown[name]
                 assert not inside[:, ~asked].any()
             elif math.isnan(strange) or strange == -1.0:
-                assert not inside[:, ~is_open].any()
+                asked = np.isnan(made.lower[:, column]) & math.isnan(strange)
+                assert not inside[:, ~is_open & ~asked].any()
 
 
 @given(boxes_and_table())
@@ -413,8 +414,8 @@ def test_conditions_say_what_the_boxes_hold(made):
         assert [condition.feature for condition in asked] == np.flatnonzero(made.restricted[box]).tolist()
         for condition in asked:
             assert condition.name == made.feature_names[condition.feature]
-            assert condition.lower == made.lower[box, condition.feature]
-            assert condition.upper == made.upper[box, condition.feature]
+            np.testing.assert_equal(condition.lower, made.lower[box, condition.feature])
+            np.testing.assert_equal(condition.upper, made.upper[box, condition.feature])
             if condition.categories is not None:
                 flags = [condition.admits(value) for value in made.categories[condition.name]]
                 assert flags == made.allowed[condition.name][box].tolist()
@@ -442,7 +443,7 @@ def parse_condition(text, categorical):
     if match := re.fullmatch(rf"({NAME}) is known", text, re.DOTALL):
         return name_of(match[1]), *((-INF, INF, ()) if categorical else (LEAST_NUMBER, INF, None))
     if match := re.fullmatch(rf"({NAME}) is missing", text, re.DOTALL):
-        return name_of(match[1]), -INF, INF, (None,)
+        return name_of(match[1]), *((-INF, INF, (None,)) if categorical else (math.nan, math.nan, None))
     if match := re.fullmatch(rf"({NUMBER}) <= ({NAME}) <= ({NUMBER})", text, re.DOTALL):
         return name_of(match[2]), float(match[1]), float(match[3]), None
     if match := re.fullmatch(rf"({NAME}) (<=|>=|=) ({NUMBER})", text, re.DOTALL) if not categorical else None:
@@ -633,6 +634,9 @@ def test_open_lifts_what_a_box_asks(case, data):
     np.testing.assert_array_equal(opened.contains(X)[:, box], expected)
     below, above = made.open(box, name, "lower"), made.open(box, name, "upper")
     assert below.open(box, name, "upper") == above.open(box, name, "lower") == opened
+    if np.isnan(made.lower[box, column]):  # has no sides
+        assert below == above == opened
+        return
     assert below.lower[box, column] == -INF
     assert below.upper[box, column] == made.upper[box, column]
     assert above.lower[box, column] == made.lower[box, column]
@@ -710,6 +714,22 @@ def test_rules_may_name_missing_values():
     made = Boxes.from_rules([({"colour": {None}}, 1), ({"colour": {"red"}}, 2)], default=0)
     assert made.categories == {"colour": ("red", None)}
     assert [str(made.conditions(box)[0]) for box in range(2)] == ["colour is missing", "colour is known"]
+
+
+def test_a_number_may_have_to_be_missing():
+    made = Boxes.from_rules([({"x": {None}, "y": (1, None)}, 1), ({"x": (0, None)}, 2), ({}, 3)], default=0)
+    assert np.isnan([made.lower[0, 0], made.upper[0, 0]]).all()
+    assert [str(condition) for condition in made.conditions(0)] == ["x is missing", "y >= 1"]
+    assert made.n_conditions == 3
+    rows = np.array([[np.nan, 1], [np.nan, 0], [-np.inf, 1], [np.inf, 1], [0, 1]])
+    assert made.predict(rows).tolist() == [1, 3, 3, 2, 2]
+    assert made.predict(rows.astype(np.float32)).tolist() == [1, 3, 3, 2, 2]
+    assert made.covers().tolist() == [[True, False, False], [False, True, False], [True, True, True]]
+    assert made.overlaps().tolist() == [[True, False, True], [False, True, True], [True, True, True]]
+    assert not made.open(0, "x", "lower").restricted[0, 0]
+    assert made == dataclasses.replace(made, lower=made.lower.copy())
+    with pytest.raises(ValueError, match="lower of box 0, feature 'x0' is nan; give a number"):
+        Boxes([[np.nan]], [[1.0]], [1], default=0)
 
 
 def test_a_missing_value_that_is_known_stays_so():
@@ -813,8 +833,8 @@ def test_a_rule_that_means_nothing_is_refused(rule, options, message):
         ({"upper": [[10**400]]}, "upper must be a matrix of numbers"),
         ({"lower": [[0, 1]]}, r"lower has shape \(1, 2\) but upper has \(1, 1\)"),
         ({"lower": [[np.nan]]}, "lower of box 0, feature 'x0' is nan"),
-        ({"lower": [[INF]]}, "lower of box 0, feature 'x0' is inf; give a number, or -inf"),
-        ({"upper": [[-INF]]}, "upper of box 0, feature 'x0' is -inf; give a number, or inf"),
+        ({"lower": [[INF]]}, "lower of box 0, feature 'x0' is inf; give a number, -inf"),
+        ({"upper": [[-INF]]}, "upper of box 0, feature 'x0' is -inf; give a number, inf"),
         ({"upper": [[-1]]}, "box 0 is empty: lower 0.0 > upper -1.0 for feature 'x0'"),
         ({"feature_names": ["a", "b"]}, "2 feature names for 1 columns"),
         ({"feature_names": "a"}, "feature_names must be a list of names"),

@@ -207,7 +207,7 @@ def test_missing_values_tell_where_they_are_many_or_differ(n_missing, of_class, 
 def test_few_missing_values_that_do_not_tell_are_no_category_but_may_be_kept_out():
     X = coloured(400, share=0)
     X.loc[X.index[:8], "colour"] = None
-    y = (X["size"] > 0) & (X["colour"] != "red")
+    y = (X["size"] > 0) & (X["colour"] != "red") & X["colour"].notna()
     model = HyperNNClassifier(n_boxes=3, positive_label=True, random_state=0).fit(X, y)
     assert model.boxes_.categories["colour"][-1] is None
     assert not model.boxes_.allowed["colour"][:, -1].any()

@@ -39,7 +39,10 @@ def random_boxes(task, n_boxes, seed, closed=0.6):
     shape = (n_boxes, len(task.n_bins))
     sides = np.sort(draw.integers(0, task.n_bins, (2, *shape)), axis=0)
     open_ = (draw.random(shape) > closed) | ((sides[0] == 0) & (sides[1] == task.n_bins - 1))
-    return BinBoxes(np.where(open_, 0, sides[0]), np.where(open_, MISSING, sides[1]))
+    first, last = np.where(open_, 0, sides[0]), np.where(open_, MISSING, sides[1])
+    asked = draw.random(shape)  # that there is a value, or that there is none
+    last = np.where((asked < 0.05) & open_, task.n_bins - 1, last)
+    return BinBoxes(np.where(asked > 0.95, MISSING, first), np.where(asked > 0.95, MISSING, last))
 
 
 def random_limits(seed, d=3):
@@ -89,8 +92,9 @@ def test_the_best_interval_is_the_best_of_all_permitted_ones(made, needed, price
     task = replace(
         random_task(0, d=1), n_bins=np.array([n_bins]), categorical=np.array([categorical]), limits=limits
     )
+    may_ask = bool(task.may_ask[0])
     found = kernels._best_interval(
-        gain, loss, n_bins, needed, price, size, categorical, may_low, may_high, required, allowance
+        gain, loss, n_bins, needed, price, size, categorical, may_low, may_high, may_ask, required, allowance
     )
 
     def value(interval):

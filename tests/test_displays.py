@@ -83,6 +83,22 @@ def test_categories_and_gaps_are_drawn(display):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
+def test_boxes_that_ask_for_missing_values_are_drawn(display):
+    boxes = Boxes.from_rules(
+        [({"age": {None}, "smoker": {"yes", None}}, "yes"), ({"age": (30, None), "smoker": {None}}, "yes")],
+        default="no",
+        feature_names=list(FRAME.columns),
+        categories={"smoker": ["yes", "no", "former", None], "sex": ["female", "male"]},
+    )
+    drawn = display.from_boxes(boxes, FRAME, Y)
+    drawn.figure_.canvas.draw()
+    if display is IntervalsDisplay:
+        assert [text.get_text() for text in drawn.ax_.texts].count("missing") == 2
+    if display is ParallelDisplay:
+        ParallelDisplay.from_boxes(boxes, FRAME, Y, box=0).figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
 def test_estimators_are_read_and_must_be_fitted(display):
     class Fitted(BaseEstimator):
         def fit(self, X, y):

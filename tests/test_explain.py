@@ -33,7 +33,8 @@ def changed(boxes, row, change):
     moved = np.array(row, np.float64)[None]
     for name, value in change.values.items():
         known = boxes.categories.get(name)
-        moved[0, boxes.feature_names.index(name)] = value if known is None else known.index(value)
+        place = math.nan if value is None else value
+        moved[0, boxes.feature_names.index(name)] = place if known is None else known.index(value)
     return moved
 
 
@@ -81,8 +82,13 @@ def test_the_smallest_change_is_the_nearest_of_those_that_alter_the_class(made):
                 cell = float(row[j])
                 if name not in boxes.categories:
                     # Leaving goes to the number beside the bound; the distance is that to the bound.
+                    if value is None:
+                        steps.append(1.0)
+                        continue
                     target = value if change.enters else math.nextafter(value, cell)
                     steps.append(abs(target - cell) / float(scale[j]))
+                    if math.isnan(cell):  # no number is nearest to none
+                        steps.append(math.inf)
                 lost = change.enters and reference.is_missing(boxes, j, cell)
                 steps.append(math.inf if lost else float(name in boxes.categories))
             assert change.distance == max(step for step in steps if not math.isnan(step))

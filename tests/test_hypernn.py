@@ -531,6 +531,19 @@ def test_membership_is_high_inside_and_falls_outside():
     assert ((model.membership(X) > 0.25).any(axis=1) >= (model.apply(X) >= 0)).all()
 
 
+def test_membership_of_missing_values_is_full_where_they_are_asked_for():
+    draw = np.random.default_rng(0)
+    X = pd.DataFrame({"a": draw.normal(size=400), "c": pd.Categorical(draw.choice(list("xyz"), 400))})
+    X.loc[draw.random(400) < 0.3, "c"] = None
+    X.loc[draw.random(400) < 0.3, "a"] = np.nan
+    for y in (X["a"].isna(), X["c"].isna()):
+        model = small(1, positive_label=True).fit(X, y)
+        inside = model.membership(X)[:, 0]
+        assert (inside[y] == 1).all()
+        assert (inside[~y] < 0.25).all()
+        assert model.fidelity_ == 1
+
+
 def test_counts_are_the_weights_of_the_training_rows_by_deciding_box_and_class():
     X, y = load_wine(return_X_y=True)
     weight = 1.0 + np.arange(len(y)) % 3

@@ -25,6 +25,7 @@ from hyperboxes.nn.leaves import (
     tree_list,
 )
 from hyperboxes.nn.starts import train_starts
+from hyperboxes.nn.ways import PRICES
 
 
 def extremes(n, draw, beyond=3.2):
@@ -173,15 +174,16 @@ def test_the_first_box_that_holds_a_row_is_found():
     assert first_holder(inside[:0]).tolist() == [-1, -1, -1]
 
 
-def test_values_missing_for_a_reason_are_told_by_a_list_of_both_classes():
+@pytest.mark.parametrize(("n_boxes", "told"), [(3, {False, True}), (5, {True})])
+def test_values_missing_for_a_reason_are_told_by_a_list_of_both_classes_where_boxes_are_few(n_boxes, told):
     X, y = with_gaps(1500, np.random.default_rng(0))
     X_new, y_new = with_gaps(20_000, np.random.default_rng(1))
-    model = HyperNNClassifier(5, random_state=0).fit(X, y)
-    tree = DecisionTreeClassifier(max_leaf_nodes=10, random_state=0).fit(X, y)
-    assert set(model.boxes_.labels.tolist()) == {False, True}
-    assert len(model.boxes_) <= 5
+    model = HyperNNClassifier(n_boxes, random_state=0).fit(X, y)
+    tree = DecisionTreeClassifier(max_leaf_nodes=2 * n_boxes, random_state=0).fit(X, y)
+    assert set(model.boxes_.labels.tolist()) == told
+    assert len(model.boxes_) <= n_boxes
     assert f1_score(y_new, model.predict(X_new)) > f1_score(y_new, tree.predict(X_new)) - 0.01
-    asked = HyperNNClassifier(5, random_state=0, positive_label=True).fit(X, y)
+    asked = HyperNNClassifier(n_boxes, random_state=0, positive_label=True).fit(X, y)
     assert set(asked.boxes_.labels.tolist()) == {True}
 
 
@@ -220,21 +222,22 @@ def test_no_list_is_without_boxes(monkeypatch):
     assert finish._list(view, 3, factor=1.0) is None
 
 
-def test_a_list_is_as_short_as_rows_left_out_allow():
+def test_dearer_lists_are_shorter():
     X, y = with_gaps(1500, np.random.default_rng(0))
-    wrong = np.random.default_rng(1).random(1500) < 0.1
-    model = HyperNNClassifier(20, random_state=0).fit(X, y ^ wrong)
-    assert set(model.boxes_.labels.tolist()) == {False, True}
-    assert len(model.boxes_) <= 6
+    view = view_of(X, y ^ (np.random.default_rng(1).random(1500) < 0.1))
+    lengths = [len(finish._list(view, 20, factor=factor).boxes.first) for factor in PRICES]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] > lengths[-1] <= 6
 
 
-def test_whether_a_value_is_known_can_be_the_rule():
+def test_whether_there_is_a_value_can_be_the_rule():
     draw = np.random.default_rng(0)
     X = draw.uniform(size=(1000, 3))
     y = (X[:, 0] > 0.7) | ((X[:, 1] > 0.5) & (X[:, 2] < 0.5))
     X[X[:, 0] > 0.7, 0] = np.nan  # whatever the values that are left, there is one or there is none
     model = HyperNNClassifier(4, random_state=0).fit(X, y)
-    assert "x0 is known" in rules.to_text(model.boxes_)
+    text = rules.to_text(model.boxes_)  # boxes of the class, or a list of both that says the same
+    assert "x0 is missing" in text or "x0 is known" in text
     rows = np.array([[-1e300, 0, 0], [1e300, 0, 0], [0.3, 0.9, 0.1], [np.nan, 0, 0]])
     assert model.predict(rows).tolist() == [False, False, True, True]
 
@@ -254,6 +257,42 @@ def test_that_there_is_a_value_may_be_one_condition_among_others(n_rows):
     assert (model.predict(X) == y).all()
     forbidden = HyperNNClassifier(5, positive_label=True, forbidden_features=["x0"], random_state=0).fit(X, y)
     assert not forbidden.boxes_.restricted[:, 0].any()
+
+
+@pytest.mark.parametrize("n_rows", [200, 1500])
+def test_that_a_value_is_missing_may_be_one_condition_among_others(n_rows):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(n_rows, 5))
+    gone = draw.random(n_rows) < 0.25
+    y = (gone & (X[:, 0] > -0.3)) | ((X[:, 1] > 0.6) & (X[:, 3] < 0.3))
+    X[gone, 4] = np.nan
+    model = HyperNNClassifier(5, random_state=0).fit(X, y)
+    asked = [str(condition) for box in range(2) for condition in model.boxes_.conditions(box)]
+    assert "x4 is missing" in asked
+    assert (model.predict(X) == y).mean() > 0.98
+    new = draw.normal(size=(2000, 5))
+    truth = (new[:, 1] > 0.6) & (new[:, 3] < 0.3)
+    assert (model.predict(new) == truth).mean() > 0.95
+    new[:, 4] = np.nan
+    assert (model.predict(new) == truth | (new[:, 0] > -0.3)).mean() > 0.95
+    forbidden = HyperNNClassifier(5, positive_label=True, forbidden_features=["x4"], random_state=0).fit(X, y)
+    assert not forbidden.boxes_.restricted[:, 4].any()
+
+
+def test_databases_answer_as_boxes_that_ask_for_missing_values():
+    import duckdb
+
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(600, 3)).round(2)
+    X[draw.random(600) < 0.3, 0] = np.nan
+    y = np.isnan(X[:, 0]) & (X[:, 1] > 0)
+    model = HyperNNClassifier(3, positive_label=True, random_state=0).fit(X, y)
+    assert [str(one).split(" >=")[0] for one in model.boxes_.conditions(0)] == ["x0 is missing", "x1"]
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (x0 DOUBLE, x1 DOUBLE, x2 DOUBLE)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", X.tolist())  # NaN
+        connection.execute("INSERT INTO t VALUES (NULL, 1, 1), (NULL, -1, 1), ('inf', 1, 1), ('-inf', 1, 1)")
+        assert sql.verify(model.boxes_, connection, "t").mismatches == 0
 
 
 def test_a_list_keeps_the_limits_of_boxes():
@@ -279,8 +318,8 @@ def test_a_condition_that_takes_any_value_counts_and_is_a_limit_too():
 def test_databases_answer_as_a_list_of_both_classes():
     import duckdb
 
-    X, y = with_gaps(800, np.random.default_rng(0))
-    model = HyperNNClassifier(5, random_state=0).fit(X, np.where(y, "yes", "no"))
+    X, y = with_gaps(1500, np.random.default_rng(0))
+    model = HyperNNClassifier(3, random_state=0).fit(X, np.where(y, "yes", "no"))
     assert set(model.boxes_.labels.tolist()) == {"yes", "no"}
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE t (x0 DOUBLE, x1 DOUBLE, x2 DOUBLE, x3 DOUBLE)")

@@ -495,7 +495,9 @@ def test_the_lowest_minor_that_can_express_a_model_is_written() -> None:
     assert from_document(document).predict(np.array([["A"], ["B"], [None]], object)).tolist() == [
         "yes", "no", "yes",
     ]  # fmt: skip
-    with pytest.raises(ModelFormatError, match=r"format_version: expected \[1, 1\] where null is a category"):
+    with pytest.raises(
+        ModelFormatError, match=r"format_version: expected \[1, 1\], for missing values are named"
+    ):
         from_document(forge(document | {"format_version": [1, 0]}))
 
 

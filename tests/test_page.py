@@ -176,33 +176,36 @@ def check_figures(ours, summary):
 )
 def test_explanations_agree(ask, made, units):
     model, table = made
-    unit = np.array(units[: model.n_features])
-    place = {label: code for code, label in enumerate(model.classes.tolist())} | {None: -1}
     for row in table.astype(np.float64)[:3]:
-        theirs = explain(model, row, unit)
-        ours = ask(
-            "explain", model=payload._model(model, {}), cells=[digits(cell) for cell in row],
-            unit=[digits(one) for one in unit],
-        )  # fmt: skip
-        assert ours["prediction"] == place[theirs.prediction]
-        assert ours["box"] == (-1 if theirs.box is None else theirs.box)
-        assert [c["holds"] for c in ours["conditions"]] == [margin.holds for margin in theirs.margins]
+        check_explanation(ask, model, row, np.array(units[: model.n_features]))
 
-        def plain(change):
-            if change is None:
-                return None
-            cells = []
-            for name, value in change.values.items():
-                known = model.categories.get(name)
-                cell = float(value) if known is None else float(known.index(value))
-                cells.append([model.feature_names.index(name), digits(cell)])
-            return {
-                "box": change.box, "enters": change.enters, "cells": cells,
-                "distance": digits(change.distance), "prediction": place[change.prediction],
-            }  # fmt: skip
 
-        assert ours["changes"] == [plain(change) for change in theirs.changes]
-        assert ours["smallest"] == plain(theirs.smallest_change)
+def check_explanation(ask, model, row, unit):
+    place = {label: code for code, label in enumerate(model.classes.tolist())} | {None: -1}
+    theirs = explain(model, row, unit)
+    ours = ask(
+        "explain", model=payload._model(model, {}), cells=[digits(cell) for cell in row],
+        unit=[digits(one) for one in unit],
+    )  # fmt: skip
+    assert ours["prediction"] == place[theirs.prediction]
+    assert ours["box"] == (-1 if theirs.box is None else theirs.box)
+    assert [c["holds"] for c in ours["conditions"]] == [margin.holds for margin in theirs.margins]
+
+    def plain(change):
+        if change is None:
+            return None
+        cells = []
+        for name, value in change.values.items():
+            known = model.categories.get(name)
+            cell = (math.nan if value is None else value) if known is None else known.index(value)
+            cells.append([model.feature_names.index(name), digits(float(cell))])
+        return {
+            "box": change.box, "enters": change.enters, "cells": cells,
+            "distance": digits(change.distance), "prediction": place[change.prediction],
+        }  # fmt: skip
+
+    assert ours["changes"] == [plain(change) for change in theirs.changes]
+    assert ours["smallest"] == plain(theirs.smallest_change)
 
 
 @settings(max_examples=30)
@@ -242,8 +245,8 @@ def test_python_text_makes_the_same_boxes(ask, made):
     scope: dict = {}
     exec(text, scope)  # noqa: S102 - our own text
     again = scope["boxes"]
-    assert np.array_equal(again.lower, model.lower)
-    assert np.array_equal(again.upper, model.upper)
+    assert np.array_equal(again.lower, model.lower, equal_nan=True)
+    assert np.array_equal(again.upper, model.upper, equal_nan=True)
     assert again.categories == model.categories
     for name, allowed in model.allowed.items():
         assert np.array_equal(again.allowed[name], allowed)
@@ -378,6 +381,8 @@ def draw_edit(draw, made: Boxes):
         return ["categories", box, feature, flags], replace(made, allowed=allowed, counts=None)
     side, value = draw(st.sampled_from(["lower", "upper"])), draw(numbers)
     lower, upper = made.lower.copy(), made.upper.copy()
+    if np.isnan(lower[box, feature]):
+        lower[box, feature], upper[box, feature] = -np.inf, np.inf
     if side == "lower":
         lower[box, feature] = min(value, upper[box, feature])
     else:
@@ -402,6 +407,60 @@ def test_an_edited_model_reads_back_as_the_same_edit_in_python(ask, data):
         assert loads(text) == expected
         made_from = json.loads(dumps(model, meta))["sha256"]
         assert json.loads(text)["meta"] == meta | {"edited_from": made_from}
+
+
+# -- numbers that must be missing --------------------------------------------------------------------
+
+ABSENT = [
+    Boxes.from_rules(
+        [({"x": {None}, "y": (1.0, None)}, "a"), ({"x": (0.0, 2.0)}, "b"), ({"y": {None}}, "c")],
+        default="d", feature_names=["x", "y"],
+    )
+]  # fmt: skip
+ABSENT.append(replace(ABSENT[0], uncovered="nearest", scale=np.array([0.5, 2.0])))
+asking_for_missing = pytest.mark.parametrize("made", ABSENT, ids=["default", "nearest"])
+GAPPY = np.array(
+    [[x, y] for x in (math.nan, 0.0, 1.0, 5.0, math.inf, -math.inf) for y in (math.nan, 0.0, 1.0, 7.0)]
+)
+
+
+@asking_for_missing
+def test_a_number_that_must_be_missing_decides_and_explains_as_in_python(ask, made):
+    table = [[digits(cell) for cell in column] for column in GAPPY.T]
+    found = ask("judge", model=payload._model(made, {}), columns=table, classes=[0] * len(GAPPY), nClasses=4)
+    assert np.array_equal(np.array(found["contains"], bool).T, made.contains(GAPPY))
+    assert found["decided"] == found["one"] == made.decide(GAPPY).tolist()
+    for row in GAPPY:
+        check_explanation(ask, made, row, np.array([0.5, 3.7]))
+
+
+@asking_for_missing
+def test_a_number_that_must_be_missing_is_written_as_python_writes_it(ask, engine, made):
+    told = literals(made)
+    assert ask("rules", **told) == to_text(made)
+    assert "x is missing" in to_text(made)
+    scope: dict = {}
+    exec(ask("python", **told), scope)  # noqa: S102 - our own text
+    assert scope["boxes"] == made
+    assert ask("file", model=payload._model(made, {}), edits=[]) == dumps(made, {})
+    written = ask("sql", dialect=engine.name, **told)["text"]
+    assert written == to_sql(made, dialect=engine.name)
+    # SQLite stores NaN as NULL.
+    engine.create({name: ("double", column) for name, column in zip("xy", GAPPY.T.tolist(), strict=True)})
+    assert answers_of(engine, written) == made.predict(GAPPY).tolist()
+
+
+@asking_for_missing
+@pytest.mark.parametrize("edit", [
+    ["bound", 0, 0, "lower", digits(-math.inf)], ["bound", 0, 0, "upper", digits(math.inf)], ["open", 0, 0],
+])  # fmt: skip
+def test_that_a_number_be_missing_is_lifted_as_a_whole_and_the_file_says_what_is_left(ask, made, edit):
+    text = ask("file", model=payload._model(made, {}), edits=[edit])
+    assert loads(text) == made.open(0, "x")
+    assert json.loads(text)["format_version"] == [1, 1]  # another box still asks it of y
+    text = ask("file", model=payload._model(made, {}), edits=[edit, ["open", 2, 1]])
+    assert loads(text) == made.open(0, "x").open(2, "y")
+    assert json.loads(text)["format_version"] == [1, 0]
 
 
 # -- rows in -----------------------------------------------------------------------------------------

@@ -166,13 +166,23 @@ def gaps():
     return boxes.with_categories({"smoker": ["no", "yes", "often", None]}), X, y
 
 
+def absences():
+    """The same patients, of boxes of which one asks that a number be missing."""
+    _, X, y = patients()
+    boxes = Boxes.from_rules(
+        [({"age": (60, None), "bmi": {None}}, "ill"), ({"age": (50, None), "bmi": (24, 30)}, "ill")],
+        default="well", feature_names=list(X.columns), categories={"smoker": ["no", "yes", "often"]},
+    )  # fmt: skip
+    return boxes, X, y
+
+
 def strangers():
     """Some rows of a class that the model does not know."""
     boxes, X, y = flowers()
     return boxes, X, ["iris of another kind" if row % 7 == 0 else label for row, label in enumerate(y)]
 
 
-@pytest.mark.parametrize("subject", [flowers, patients, gaps, strangers])
+@pytest.mark.parametrize("subject", [flowers, patients, gaps, absences, strangers])
 def test_the_page_shows_what_python_says_and_saves_the_model_as_it_came(visit, tmp_path, subject):
     boxes, X, y = subject()
     if subject is not strangers:
@@ -439,6 +449,52 @@ def test_a_bound_that_only_asks_for_a_value_is_shown_and_typed_as_known(visit, t
     assert not other.evaluate("(input) => input.checkValidity()")
 
 
+def test_that_a_number_be_missing_is_shown_in_all_views_and_lifted_on_the_card(visit, tmp_path):
+    boxes, X, y = absences()
+    page = visit((boxes, X, y))
+    strange = page.evaluate(DO_EVERYTHING)
+    assert not strange, strange
+    page.evaluate("hyperboxes.selectRow(null); hyperboxes.selectBox(null); hyperboxes.hover(null)")
+    settle(page)
+    card = page.locator(".card[data-box='0']")
+    assert card.locator(".condition").all_inner_texts() == ["age >= 60", "bmi is missing"]
+    lane = page.locator(".strip-row[data-feature='1'] .lane[data-box='0']")
+    assert lane.locator(".lane-missing").text_content() == "missing"
+    assert lane.locator(".bar, .edge").count() == 0
+    lane.locator(".lane-back").click()
+    settle(page)
+    assert card.locator(".editor[data-feature='1']").inner_text().split() == ["bmi", "is", "missing"]
+    assert card.locator(".editor[data-feature='1'] input").count() == 0
+    shape, handles = page.locator(".box-shape[data-box='0']"), page.locator(".plane .edge:visible")
+    assert shape.is_hidden()
+    assert handles.count() == 0
+    page.select_option("[data-axis='1']", "0")
+    page.select_option("[data-axis='0']", "2")
+    settle(page)
+    assert shape.is_visible()
+    assert handles.count() == 2
+    row = int(np.flatnonzero(X["bmi"].notna() & (X["age"] > 60))[0])
+    page.evaluate(f"hyperboxes.selectRow({row})")
+    settle(page)
+    page.locator(".field input[aria-label=bmi]").fill("")
+    settle(page)
+    assert "in box 0" in page.locator(".verdict").inner_text()
+    assert page.locator(".reasons .holds .has").all_inner_texts()[1] == "has missing"
+    page.click("[aria-label='Lift the condition on bmi']")
+    settle(page)
+    lifted = boxes.open(0, "bmi")
+    assert read_model(saved(page, tmp_path)) == lifted
+    check_figures(page, lifted, X, y)
+    page.select_option("[aria-label='Add a condition on a feature']", "1")
+    settle(page)
+    assert lane.locator(".bar").count() == 1
+    page.evaluate("hyperboxes.undo(); hyperboxes.undo()")
+    check_figures(page, boxes, X, y)
+    assert lane.locator(".lane-missing").count() == 1
+    assert card.locator(".editor[data-feature='1'] input").count() == 0
+    assert read_model(saved(page, tmp_path)) == boxes
+
+
 def test_hover_and_selection_light_up_everywhere(visit):
     boxes, X, y = flowers()
     page = visit((boxes, X, y))
@@ -471,7 +527,7 @@ def point(page, row):
     return frame["x"] + x, frame["y"] + y
 
 
-@pytest.mark.parametrize("subject", [flowers, patients, gaps])
+@pytest.mark.parametrize("subject", [flowers, patients, gaps, absences])
 def test_a_row_clicked_or_typed_is_explained_as_python_explains_it(visit, subject):
     boxes, X, y = subject()
     page = visit((boxes, X, y))

@@ -16,7 +16,7 @@ from hyperboxes.crisp import BinBoxes, Limits
 from hyperboxes.kernels.crisp import MISSING
 from hyperboxes.nn import fit, problem, starts
 from hyperboxes.nn.fit import fit_hypernn
-from hyperboxes.nn.problem import Features, Problem, _quota
+from hyperboxes.nn.problem import MANY_MISSING, Features, Problem, _quota
 from hyperboxes.nn.settings import Settings
 from hyperboxes.nn.starts import HISTORY_POINTS, once_each
 from hyperboxes.tables import read_table
@@ -414,3 +414,20 @@ def test_equal_rows_are_trained_on_as_one(monkeypatch):
     table, classes = repeated([5, 1, 7, 1, 1, 4, 1, 1], n_classes=2)
     fit_hypernn(table, classes, np.array([0, 1]), np.ones(len(classes)), {1: 2}, settings=QUICK)
     assert max(seen) == 8
+
+
+@pytest.mark.parametrize(
+    ("n_missing", "of_class", "asked"),
+    [(0, 0, False), (MANY_MISSING - 1, 13, False), (MANY_MISSING, 13, True), (12, 11, True), (30, 0, True)],
+)
+def test_whether_there_is_a_value_is_asked_where_many_are_missing_or_that_tells(n_missing, of_class, asked):
+    n = 300
+    classes = (np.arange(n) % 3 == 0).astype(np.int64)
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    X[np.flatnonzero(classes == 1)[:of_class], 0] = np.nan
+    X[np.flatnonzero(classes == 0)[: n_missing - of_class], 0] = np.nan
+    assert np.isnan(X).sum() == n_missing
+    view = view_of(read_table(X), classes)
+    assert view.absence.tolist() == [asked, False]
+    assert view.sharp().task.may_ask.tolist() == [asked, False]
+    assert view.task.may_ask.tolist() == [asked, False]

@@ -110,7 +110,7 @@ def test_rules_read_back_are_the_model_to_the_last_digit(made):
     rules, default = read_rules(to_text(made))
     for box, (asked, _) in enumerate(rules):
         expected = {
-            name: (lower, upper) if admitted is None else as_read(admitted)
+            name: as_read(admitted, lower, upper)
             for _, name, lower, upper, admitted, _ in made.conditions(box)
         }
         assert dict(asked) == expected
@@ -120,8 +120,10 @@ def test_rules_read_back_are_the_model_to_the_last_digit(made):
     ]
 
 
-def as_read(admitted):
+def as_read(admitted, lower, upper):
     """One number as a category is written, and read, like an interval of that number."""
+    if admitted is None:
+        return {None} if math.isnan(lower) else (lower, upper)
     if not admitted:
         return KNOWN
     (first, *others) = admitted

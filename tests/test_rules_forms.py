@@ -239,10 +239,12 @@ def follow(document, row):
     def far(asked):
         cell = row[asked["feature"]]
         cell = None if cell is None or cell != cell else cell
+        numeric = asked["feature"] not in document["categories"]
         if "not in" in asked:
             return math.inf if cell in asked["not in"] else 0.0
         if "in" in asked:
-            return 0.0 if cell in asked["in"] else math.inf if cell is None else 1.0
+            unknown = math.inf if cell is None or (asked["in"] == [None] and numeric) else 1.0
+            return 0.0 if cell in asked["in"] else unknown
         if cell is None:
             return math.inf
         low = -math.inf if asked["lower"] is None else asked["lower"]

@@ -148,6 +148,16 @@ def shifted(n, rng):
     return X, y
 
 
+def missing_together(n, rng):
+    """Take away a quarter of the cells of three columns, which tells of the class only with other columns."""
+    X = rng.normal(size=(n, 7))
+    missing = rng.uniform(size=(n, 3)) < 0.25
+    y = (missing[:, 0] & (X[:, 0] > -0.3)) | (~missing[:, 1] & (X[:, 1] > 0.6))
+    y |= (missing[:, 2] | (X[:, 6] < -0.5)) & (X[:, 2] < -0.8)
+    X[:, 4:][missing] = np.nan
+    return X, y ^ (rng.uniform(size=n) < 0.05)
+
+
 def categories_missing(n, rng):
     """Take away a quarter of the cells of each column of categories, which tells of the class."""
     numbers = rng.normal(size=(n, 4))
@@ -365,6 +375,8 @@ TABLES = {
         HardTable("kr-vs-kp", "36 categories", loaded("kr-vs-kp"), ("won",)),
         HardTable("missing", "a fifth missing", made(missing_at_random, 2000), quick=True),
         HardTable("missing why", "missing for a reason", made(missing_for_a_reason, 2000), quick=True),
+        HardTable("missing with", "missing and other cells", made(missing_together, 1500), quick=True),
+        HardTable("missing few", "the same, 200 rows", made(missing_together, 200)),
         HardTable("categories why", "missing categories", made(categories_missing, 1500), quick=True),
         HardTable("categories few", "missing categories, 200 rows", made(categories_missing, 200)),
         HardTable("wine gaps", "a fifth missing", reshaped("wine", gaps), (0, 1, 2), n_seeds=5),

@@ -106,11 +106,14 @@ class Binning:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Give the smallest and largest data value that intervals of bins admit, infinite at open sides.
 
-        Where any value will do, but there must be one, the lower bound is the least number.
+        Where any value will do, but there must be one, the lower bound is the least number; where it must be
+        missing, both are NaN.
         """
         lower, upper = np.full(first.shape, -np.inf), np.full(first.shape, np.inf)
         for j, cut in enumerate(self.below):
-            closed = first[:, j] > 0
+            missing = first[:, j] == MISSING
+            lower[missing, j] = upper[missing, j] = np.nan
+            closed = (first[:, j] > 0) & ~missing
             lower[closed, j] = self.above[j][first[closed, j] - 1]
             lower[(first[:, j] == 0) & (last[:, j] == len(cut)), j] = LEAST_NUMBER
             closed = last[:, j] < len(cut)
@@ -170,7 +173,7 @@ class Binning:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Give the bins that bounds in table units reach into: (first, last), as kernels take them.
 
-        Bounds that only ask for a value become all bins but that of missing ones.
+        Bounds that only ask for a value become all bins but that of missing ones, NaN that one alone.
         """
         first = np.zeros(lower.shape, np.int64)
         last = np.zeros(lower.shape, np.int64)
@@ -179,7 +182,9 @@ class Binning:
             last[:, j] = np.searchsorted(self.above[j], upper[:, j], side="right")
         first, last = self.normalise(first, last)
         known = (lower == LEAST_NUMBER) & np.isposinf(upper)
-        return first, np.where(known, self.n_bins - 1, last)
+        missing = np.isnan(lower)
+        first, last = np.where(missing, MISSING, first), np.where(known, self.n_bins - 1, last)
+        return first, np.where(missing, MISSING, last)
 
     def normalise(
         self, first: NDArray[np.int64], last: NDArray[np.int64]

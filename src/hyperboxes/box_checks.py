@@ -111,14 +111,15 @@ def check_allowed(boxes: Boxes) -> dict[str, NDArray[np.bool_]]:
 
 
 def check_bounds(boxes: Boxes) -> None:
-    """Check that bounds are numbers or open, ordered, and on numeric features only."""
+    """Check that bounds are numbers, open, or both NaN, ordered, and on numeric features only."""
+    missing = np.isnan(boxes.lower) & np.isnan(boxes.upper)
     for name, bound, wrong in (("lower", boxes.lower, math.inf), ("upper", boxes.upper, -math.inf)):
-        bad = np.argwhere(np.isnan(bound) | (bound == wrong))
+        bad = np.argwhere((np.isnan(bound) & ~missing) | (bound == wrong))
         if len(bad):
             box, feature = bad[0]
             raise ValueError(
                 f"{name} of box {box}, feature {boxes.feature_names[feature]!r} is {bound[box, feature]}; "
-                f"give a number, or {-wrong} to leave the side open"
+                f"give a number, {-wrong} to leave the side open, or NaN for both where it must be missing"
             )
     crossed = np.argwhere(boxes.lower > boxes.upper)
     if len(crossed):
@@ -127,7 +128,7 @@ def check_bounds(boxes: Boxes) -> None:
             f"box {box} is empty: lower {boxes.lower[box, feature]} > upper {boxes.upper[box, feature]} "
             f"for feature {boxes.feature_names[feature]!r}"
         )
-    bounded = np.isfinite(boxes.lower) | np.isfinite(boxes.upper)
+    bounded = ~(np.isneginf(boxes.lower) & np.isposinf(boxes.upper))
     for name, restricts in zip(boxes.feature_names, bounded.T, strict=True):
         if name in boxes.categories and restricts.any():
             raise ValueError(f"feature {name!r} is categorical: restrict it by allowed, not by bounds")

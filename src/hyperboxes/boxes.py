@@ -30,13 +30,14 @@ class Boxes:
 
     The first box that contains a row decides its class; a row in no box gets ``default``. A feature
     that a box leaves open accepts every value, missing ones included; a restricted one rejects a
-    missing value, unless it is a set of categories that names it. Bounds are float64, and every cell is
-    compared as float64.
+    missing value, unless it is a set of categories that names it or bounds that ask for nothing else. Bounds
+    are float64, and every cell is compared as float64.
 
     Parameters
     ----------
     lower, upper : array-like of shape (n_boxes, n_features)
-        Inclusive bounds; ``-inf`` and ``+inf`` leave a side open. Open for categorical features.
+        Inclusive bounds; ``-inf`` and ``+inf`` leave a side open. Where both are NaN, the value must be
+        missing. Open for categorical features.
     labels : array-like of shape (n_boxes,)
         The class each box votes for: integers, floats, booleans or strings.
     feature_names : sequence of str, optional
@@ -121,7 +122,8 @@ class Boxes:
         ----------
         rules : iterable of (conditions, label)
             Conditions map a feature name to ``(lower, upper)``, where None leaves a side open, or to
-            a set of categories, in which None is a missing value.
+            a set of categories, in which None is a missing value. ``{None}`` alone, of a feature that has no
+            categories, asks that a number be missing.
         default : label or None
             The class of a row that no rule covers.
         feature_names : sequence of str, optional
@@ -137,6 +139,11 @@ class Boxes:
                 mentioned[name] = None
                 if isinstance(asked, set | frozenset) and (categories is None or name not in categories):
                     known.setdefault(name, []).extend(asked)
+        known = {
+            name: values
+            for name, values in known.items()
+            if name in (categories or {}) or set(values) != {None}
+        }
         for name in known.keys() - (categories or {}).keys():
             known[name] = list(tables.united([_sorted(set(known[name]) - {None}), known[name]]))
         names = tuple(mentioned) if feature_names is None else tuple(feature_names)
@@ -148,7 +155,9 @@ class Boxes:
             for name, asked in conditions.items():
                 if name not in place:
                     raise ValueError(f"rule {box} names the feature {name!r}; the features are {list(names)}")
-                if isinstance(asked, set | frozenset):
+                if asked == {None} and name not in known:
+                    lower[box, place[name]] = upper[box, place[name]] = math.nan
+                elif isinstance(asked, set | frozenset):
                     unknown = [item for item in asked if item not in known[name]]
                     if unknown:
                         raise ValueError(
@@ -228,7 +237,7 @@ class Boxes:
     @cached_property
     def restricted(self) -> NDArray[np.bool_]:
         """Which box restricts which feature, shape (n_boxes, n_features)."""
-        mask = np.isfinite(self.lower) | np.isfinite(self.upper)
+        mask = ~(np.isneginf(self.lower) & np.isposinf(self.upper))
         for name, table in self.allowed.items():
             mask[:, self.feature_names.index(name)] = ~table.all(axis=1)
         mask.flags.writeable = False
@@ -252,6 +261,8 @@ class Boxes:
             name = self.feature_names[feature]
             admitted = self._admitted(name, box) if name in self.categories else None
             low, high = float(self.lower[box, feature]), float(self.upper[box, feature])
+            if math.isnan(low):
+                low = high = math.nan  # one and the same, so that equal conditions compare as equal
             found.append(Condition(int(feature), name, low, high, admitted, self.sort_of(name)))
         return found
 
@@ -270,7 +281,7 @@ class Boxes:
     @cached_property
     def n_conditions(self) -> int:
         """Closed sides and category sets over all boxes: how much a reader has to read."""
-        sides = np.isfinite(self.lower).sum() + np.isfinite(self.upper).sum()
+        sides = np.isfinite(self.lower).sum() + np.isfinite(self.upper).sum() + np.isnan(self.lower).sum()
         return int(sides + sum((~table.all(axis=1)).sum() for table in self.allowed.values()))
 
     @cached_property
@@ -379,7 +390,7 @@ class Boxes:
     def open(self, box: int, feature: str, side: Literal["lower", "upper", "both"] = "both") -> Boxes:
         """Lift what a box asks of a feature, on one side or altogether; counts do not carry over.
 
-        A set of categories has no sides and is lifted as a whole.
+        A set of categories, or that a value be missing, has no sides and is lifted as a whole.
         """
         if feature not in self.feature_names:
             raise ValueError(f"no feature {feature!r}; the features are {list(self.feature_names)}")
@@ -390,6 +401,8 @@ class Boxes:
         if feature in allowed:
             allowed[feature] = allowed[feature].copy()
             allowed[feature][box] = True
+        if np.isnan(lower[box, column]):
+            side = "both"
         if side in ("lower", "both"):
             lower[box, column] = -np.inf
         if side in ("upper", "both"):
@@ -464,7 +477,9 @@ class Boxes:
             table = self.allowed.get(self.feature_names[feature])
             if table is None:
                 lower, upper = self.lower[:, feature], self.upper[:, feature]
+                missing, open_ = np.isnan(lower), ~self.restricted[:, feature]
                 within = (lower[:, None] <= lower) & (upper <= upper[:, None])
+                within |= open_[:, None] | (missing[:, None] & missing)
             else:
                 within = np.asarray((table[:, None] | ~table).all(axis=2))
             # A restriction is never as wide as an open feature, which also admits missing values.
@@ -478,7 +493,9 @@ class Boxes:
             table = self.allowed.get(self.feature_names[feature])
             if table is None:
                 lower, upper = self.lower[:, feature], self.upper[:, feature]
-                meet &= (lower[:, None] <= upper) & (lower <= upper[:, None])
+                missing, open_ = np.isnan(lower), ~self.restricted[:, feature]
+                both = (lower[:, None] <= upper) & (lower <= upper[:, None])
+                meet &= both | open_[:, None] | open_ | (missing[:, None] & missing)
             else:
                 meet &= (table[:, None] & table).any(axis=2)
         return meet

@@ -44,8 +44,8 @@ class Condition(NamedTuple):
     """What one box asks of one feature: an interval, or a set of categories.
 
     ``categories`` is None for a numeric feature. A set may hold None, which admits a missing value; an empty
-    one admits any value that is not missing. ``sort`` tells what cells of the feature are. An open side is
-    infinite.
+    one admits any value that is not missing. Bounds that are NaN admit missing values alone, an open side is
+    infinite. ``sort`` tells what cells of the feature are.
     """
 
     feature: int
@@ -58,7 +58,7 @@ class Condition(NamedTuple):
     @property
     def n_conditions(self) -> int:
         """Count one for each closed side, or one for a set of categories."""
-        if self.categories is not None:
+        if self.categories is not None or self.takes_missing:
             return 1
         return int(math.isfinite(self.lower)) + int(math.isfinite(self.upper))
 
@@ -72,12 +72,12 @@ class Condition(NamedTuple):
     @property
     def takes_missing(self) -> bool:
         """Tell whether a missing value is admitted."""
-        return self.categories is not None and None in self.categories
+        return None in self.categories if self.categories is not None else math.isnan(self.lower)
 
     @property
     def asks_missing(self) -> bool:
         """Tell whether a set can only be asked by looking whether a value is missing."""
-        return self.categories is not None and (self.takes_missing or self.takes_any_value)
+        return self.takes_missing or (self.categories is not None and self.takes_any_value)
 
     @property
     def values(self) -> tuple[Category, ...]:
@@ -92,9 +92,9 @@ class Condition(NamedTuple):
         name = format_name(self.name)
         if self.takes_any_value:
             return f"{name} is known"
+        if self.takes_missing and not self.values:
+            return f"{name} is missing"
         if self.categories is not None:
-            if self.categories == (None,):
-                return f"{name} is missing"
             shown = [json.dumps(item) if isinstance(item, str) else str(item) for item in self.values]
             shown += ["missing"] * self.takes_missing
             return f"{name} = {shown[0]}" if len(shown) == 1 else f"{name} in {{{', '.join(shown)}}}"

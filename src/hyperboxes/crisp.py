@@ -66,7 +66,8 @@ class Limits:
 class CrispTask:
     """Binned rows of one class against the rest, with the prices that keep boxes simple.
 
-    ``columns`` holds the codes feature-major; ``rows`` the same row-major.
+    ``columns`` holds the codes feature-major; ``rows`` the same row-major. ``absence`` marks the features of
+    which a search asks whether there is a value at all, where their limits let it; all by default.
     """
 
     columns: NDArray[np.uint8]
@@ -82,6 +83,13 @@ class CrispTask:
     seed: int = 0
     max_sweeps: int = 10
     max_moves: int = 50
+    absence: Bools | None = None
+
+    @property
+    def may_ask(self) -> Bools:
+        """Tell of which features it may be asked whether there is a value."""
+        free = self.limits.may_low & self.limits.may_high & ~self.limits.required
+        return free if self.absence is None else free & self.absence
 
     def score(self, boxes: BinBoxes) -> tuple[float, float]:
         """Give the penalised and the plain F1 of a union of boxes."""
@@ -142,19 +150,25 @@ def polish(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
     moved = _open_forbidden(task, boxes)
     kernels.polish(
         task.rows, task.columns, task.positive, task.weight, task.n_bins, task.categorical,
-        limits.may_low, limits.may_high, limits.required, limits.max_conditions,
+        limits.may_low, limits.may_high, task.may_ask, limits.required, limits.max_conditions,
         task.condition_price, task.box_price, *moved, task.max_sweeps, task.max_moves, task.seed,
     )  # fmt: skip
     return moved
 
 
 def _open_forbidden(task: CrispTask, boxes: BinBoxes) -> BinBoxes:
-    """Give a copy in which every side is open that must be."""
-    first = np.where(task.limits.may_low, boxes.first, 0)
+    """Give a copy in which every side is open that must be.
+
+    Whether there is a value may be asked where both sides may be closed; a feature that is required must be
+    asked for more.
+    """
+    may_know = task.limits.may_low & task.limits.may_high & ~task.limits.required
+    missing = boxes.first == kernels.MISSING
+    first = np.where(task.limits.may_low & ~missing, boxes.first, 0)
     last = np.where(task.limits.may_high, boxes.last, kernels.MISSING)
     last = np.where(first > 0, np.minimum(last, task.n_bins - 1), last)
-    may_know = task.limits.may_low & task.limits.may_high
     whole = (first == 0) & (last >= task.n_bins - 1) & ~may_know
+    first = np.where(missing & may_know, kernels.MISSING, first)
     return BinBoxes(first, np.where(whole, kernels.MISSING, last))
 
 

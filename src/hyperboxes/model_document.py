@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -19,6 +19,8 @@ from .tables import Category
 
 FORMAT = "hyperboxes-model"
 FORMAT_VERSION = (1, 1)
+#: What stands for the bounds of a feature whose value must be missing.
+MUST_MISS = "missing"
 
 #: Limits that keep the reading of any file, however hostile, to two seconds and 200 MB at most.
 MAX_ITEMS = 1_000_000
@@ -61,7 +63,7 @@ def to_document(boxes: Boxes, meta: Mapping[str, Any]) -> Document:
     place = {label: index for index, label in enumerate(_labels_of(boxes.classes))}
     document: Document = {
         "format": FORMAT,
-        "format_version": [FORMAT_VERSION[0], int(_names_missing(boxes.categories.values()))],
+        "format_version": [FORMAT_VERSION[0], int(_names_missing(boxes))],
         "classes": list(place),
         "default": None if boxes.default is None else place[boxes.default],
         "rule": "first-match",
@@ -91,9 +93,9 @@ def to_document(boxes: Boxes, meta: Mapping[str, Any]) -> Document:
     return document
 
 
-def _names_missing(categories: Iterable[Collection[Category | None]]) -> bool:
-    """Tell whether a missing value is a category of a feature, which takes format 1.1."""
-    return any(None in values for values in categories)
+def _names_missing(boxes: Boxes) -> bool:
+    """Tell whether a missing value is a category of a feature, or asked for, which takes format 1.1."""
+    return any(None in known for known in boxes.categories.values()) or bool(np.isnan(boxes.lower).any())
 
 
 def _labels_of(labels: NDArray[Any]) -> list[Any]:
@@ -109,7 +111,8 @@ def _box_to_document(boxes: Boxes, box: int, label: int) -> Document:
             sets[key] = np.flatnonzero(boxes.allowed[condition.name][box]).tolist()
         else:
             sides = (condition.lower, condition.upper)
-            bounds[key] = [side if math.isfinite(side) else None for side in sides]
+            closed = [side if math.isfinite(side) else None for side in sides]
+            bounds[key] = MUST_MISS if condition.takes_missing else closed
     document: Document = {"class": label, "bounds": bounds}
     if sets:
         document["categories"] = sets
@@ -372,13 +375,15 @@ def _check_box(box: Any, where: str) -> None:
         _refuse(f"{where}.bounds", "an object", bounds)
     for key, sides in bounds.items():
         _check_feature_key(key, where, "bounds")
-        if not (
+        if not (type(sides) is str and sides == MUST_MISS) and not (
             type(sides) is list and len(sides) == 2
             and (sides[0] is None or _is_number(sides[0])) and (sides[1] is None or _is_number(sides[1]))
             and not sides[0] is sides[1] is None
         ):  # fmt: skip
             _refuse(
-                f'{where}.bounds["{key}"]', f"[lower, upper], each {_FINITE}, one of them perhaps null", sides
+                f'{where}.bounds["{key}"]',
+                f'[lower, upper], each {_FINITE}, one of them perhaps null, or "missing"',
+                sides,
             )
     if "categories" in box:
         sets = box["categories"]
@@ -486,17 +491,16 @@ def _build(document: Document) -> Boxes:
         _check_distinct(feature.get("categories", ()), f"features[{index}].categories")
     numeric = {str(place): place for place, feature in enumerate(features) if "categories" not in feature}
     categories = {feature["name"]: feature["categories"] for feature in features if "categories" in feature}
-    if _names_missing(categories.values()) and document["format_version"][1] < 1:
-        _refuse("format_version", "[1, 1] where null is a category", document["format_version"])
     allowed = {name: np.ones((len(rows), len(values)), bool) for name, values in categories.items()}
     categorical = {str(place): name for place, name in enumerate(names) if name in categories}
     lower, upper = np.full((len(rows), len(names)), -np.inf), np.full((len(rows), len(names)), np.inf)
     for index, row in enumerate(rows):
         if row["class"] >= len(classes):
             _refuse(f"boxes[{index}].class", f"a position among {len(classes)} classes", row["class"])
-        for key, (low, high) in row["bounds"].items():
+        for key, sides in row["bounds"].items():
             if key not in numeric:
                 _refuse(f"boxes[{index}].bounds", "keys that are positions of numeric features", key)
+            low, high = (math.nan, math.nan) if sides == MUST_MISS else sides
             lower[index, numeric[key]] = -np.inf if low is None else low
             upper[index, numeric[key]] = np.inf if high is None else high
         for key, admitted in row.get("categories", {}).items():
@@ -509,12 +513,15 @@ def _build(document: Document) -> Boxes:
     _check_bounds(lower, upper)
     labels = np.array(classes)
     try:
-        return Boxes(
+        boxes = Boxes(
             lower, upper, labels[[row["class"] for row in rows]] if rows else labels[:0], names,
             None if document["default"] is None else classes[document["default"]], labels,
             {name: tuple(values) for name, values in categories.items()}, allowed, document["uncovered"],
             _scale(document, len(names)), _counts(document, len(classes)),
         )  # fmt: skip
+        if _names_missing(boxes) and document["format_version"][1] < 1:
+            _refuse("format_version", "[1, 1], for missing values are named", document["format_version"])
+        return boxes
     except ModelFormatError:
         raise
     except ValueError as error:

@@ -103,6 +103,8 @@ def _lane(boxes: Boxes, box: int, feature: int, y: float, colour: str) -> str:
         )
         return number + cells
     low, high = float(boxes.lower[box, feature]), float(boxes.upper[box, feature])
+    if math.isnan(low):
+        return number + _text(left, y + ROW - 3, "missing")
     first, last = _range(boxes, feature)
 
     def at(value: float) -> float:

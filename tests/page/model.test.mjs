@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 const folder = pathToFileURL(`${process.env.HYPERBOXES_PAGE}/`);
-const { copyBox, fromDocument, holds, Judge, moveBox, openFeature, removeBox, sameModel, setBound, setCategories } = await import(new URL("model.js", folder));
+const { copyBox, fromDocument, holds, Judge, moveBox, nConditions, openFeature, removeBox, sameModel, setBound, setCategories } = await import(new URL("model.js", folder));
 const { History } = await import(new URL("history.js", folder));
 const { Axis, distinct, medoid, neighbour } = await import(new URL("table.js", folder));
 const { roundToSpan } = await import(new URL("numbers.js", folder));
@@ -55,6 +55,19 @@ test("a set says of each cell, missing and unknown ones too, whether it is admit
   assert.deepEqual(admitted(false, false, true), [2, NaN]);
   assert.deepEqual(admitted(true, true, false), [0, 1, -1, 3, 0.5, Infinity]);
   assert.deepEqual(admitted(true, true, true), cells);
+});
+
+test("that a number be missing is one condition, equal to itself, and gives way to a bound", () => {
+  const asking = () => fromDocument({
+    features: [{ name: "a" }], boxes: [{ class: 0, bounds: { 0: "missing" } }], default: 0, uncovered: "default",
+  });
+  const [box] = asking().boxes;
+  assert.deepEqual([NaN, 0, Infinity, -Infinity].map((cell) => holds(box, 0, cell)), [true, false, false, false]);
+  assert.equal(nConditions(box), 1);
+  assert.ok(sameModel(asking(), asking()));
+  assert.deepEqual(setBound(asking(), 0, 0, "upper", 3).boxes[0].bounds.get(0), [-Infinity, 3]);
+  assert.ok(!sameModel(setBound(asking(), 0, 0, "upper", 3), asking()));
+  assert.equal(setBound(asking(), 0, 0, "lower", -Infinity).boxes[0].bounds.size, 0);
 });
 
 test("models differ if their sets do", () => {

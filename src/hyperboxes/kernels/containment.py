@@ -157,8 +157,8 @@ def _is_admitted(value, table, n_categories, flags):  # type: ignore[no-untyped-
 def _test_box(buffer, first, last, slot, lower, upper, table, n_categories, flags, mask):  # type: ignore[no-untyped-def]
     """Clear the mask where a row of the block violates one of the conditions first:last.
 
-    A missing value holds nowhere: NaN compares false with everything. One that is known as a category has
-    its position.
+    A missing value compares false with everything; bounds that are NaN themselves hold it, and nothing else.
+    One that is known as a category has its position.
     """
     for begin in range(first, last, CONDITIONS_PER_LOOK):
         end = min(begin + CONDITIONS_PER_LOOK, last)
@@ -166,6 +166,10 @@ def _test_box(buffer, first, last, slot, lower, upper, table, n_categories, flag
             x = buffer[slot[c]]
             if table[c] < 0:
                 low, high = lower[c], upper[c]
+                if low != low:
+                    for r in range(BLOCK_ROWS):
+                        mask[r] &= np.uint8(x[r] != x[r])
+                    continue
                 for r in range(BLOCK_ROWS):
                     mask[r] &= np.uint8(low <= x[r]) & np.uint8(x[r] <= high)
             else:
@@ -226,7 +230,9 @@ def _nearest_of(buffer, r, start, slot, lower, upper, table, n_categories, flags
                     continue
                 missing = value != value or (flags[table[c] - 1] and value == n_categories[c] - 1)
                 violation = np.inf if missing else 1.0
-            elif value != value:
+            elif lower[c] != lower[c] and value != value:
+                continue
+            elif lower[c] != lower[c] or value != value:
                 violation = np.inf
             elif value < lower[c]:
                 violation = (lower[c] - value) * inverse_scale[slot[c]]
@@ -279,7 +285,7 @@ def _sole_violations(  # type: ignore[no-untyped-def]
                 if table[c] < 0:
                     low, high = lower[c], upper[c]
                     for r in range(BLOCK_ROWS):
-                        fails = not (low <= x[r]) & (x[r] <= high)
+                        fails = not (low <= x[r]) & (x[r] <= high) | (low != low) & (x[r] != x[r])
                         violated[r] += np.int32(fails)
                         feature[r] = j if fails else feature[r]
                 else:

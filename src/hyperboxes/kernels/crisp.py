@@ -210,15 +210,15 @@ def _histogram(  # type: ignore[no-untyped-def]
 
 @bare_inner
 def _best_interval(  # type: ignore[no-untyped-def]
-    gain, loss, n_bins, needed, price, size, categorical, may_low, may_high, required, allowance
+    gain, loss, n_bins, needed, price, size, categorical, may_low, may_high, may_ask, required, allowance
 ):
     """Best interval of one feature: (value, first, last, gain, loss), the last two summed over it.
 
     An interval of c conditions that sums to (G, L) has the value 2 G - (needed + c price) (G + L + size):
     ``needed`` is the F1 that the boxes must reach if the feature is open, ``price`` what a condition adds
     to it, ``size`` is TP + FP + P without this feature's rows. ``allowance`` is how many conditions the
-    feature may have; the five kinds of interval (open, closed below, above, on both sides, or to missing
-    values alone) are compared.
+    feature may have; the four kinds of interval (open, closed below, above, on both sides) are compared and,
+    if it ``may_ask``, that there is a value or that there is none.
     """
     total_gain, total_loss = 0.0, 0.0
     for b in range(n_bins):
@@ -231,10 +231,14 @@ def _best_interval(  # type: ignore[no-untyped-def]
     if allowance < 1:
         return best, low, high, best_gain, best_loss
     one = needed + price
-    if may_low and may_high and not required:  # that there is a value, whatever it is
+    if may_ask:  # that there is a value, whatever it is
         value = 2 * total_gain - one * (total_gain + total_loss + size)
         if value > best:
             best, low, high, best_gain, best_loss = value, 0, n_bins - 1, total_gain, total_loss
+        g, m = gain[MISSING], loss[MISSING]  # or that there is none
+        value = 2 * g - one * (g + m + size)
+        if value > best:
+            best, low, high, best_gain, best_loss = value, MISSING, MISSING, g, m
     if n_bins < 2:
         return best, low, high, best_gain, best_loss
     # Closed on both sides costs one condition only for a set of categories.
@@ -350,8 +354,8 @@ def _move(  # type: ignore[no-untyped-def]
 @shared
 @bare_kernel
 def _polish(  # type: ignore[no-untyped-def]
-    rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
-    condition_price, box_price, first, last, max_sweeps, max_moves, state,
+    rows, columns, positive, weight, n_bins, categorical, may_low, may_high, may_ask, required,
+    max_conditions, condition_price, box_price, first, last, max_sweeps, max_moves, state,
     conditions, violations, cover, gain, loss, order, settled, marks, words, listed,
 ):  # fmt: skip
     d = rows.shape[1]
@@ -401,7 +405,7 @@ def _polish(  # type: ignore[no-untyped-def]
                         allowance = held - 1
                     proposed, a, b, new_true, new_false = _best_interval(
                         gain[j], loss[j], n_bins[j], f1 - held * condition_unit, condition_unit, size,
-                        categorical[j], may_low[j], may_high[j], required[j], allowance,
+                        categorical[j], may_low[j], may_high[j], may_ask[j], required[j], allowance,
                     )  # fmt: skip
                     if proposed == -np.inf:
                         continue
@@ -440,8 +444,9 @@ def _polish(  # type: ignore[no-untyped-def]
 
 def polish(
     rows: Codes, columns: Codes, positive: Bools, weight: Floats, n_bins: Ints, categorical: Bools,
-    may_low: Bools, may_high: Bools, required: Bools, max_conditions: int, condition_price: float,
-    box_price: float, first: Ints, last: Ints, max_sweeps: int, max_moves: int, seed: int,
+    may_low: Bools, may_high: Bools, may_ask: Bools, required: Bools, max_conditions: int,
+    condition_price: float, box_price: float, first: Ints, last: Ints, max_sweeps: int, max_moves: int,
+    seed: int,
 ) -> float:  # fmt: skip
     """Move one feature of one box at a time to its best interval until no move raises the objective.
 
@@ -452,8 +457,9 @@ def polish(
     gain, loss = np.empty((d, MISSING + 1)), np.empty((d, MISSING + 1))
     settled = np.full(n_boxes, -1)  # how many moves there had been when a box last had none to make
     value: float = _polish(
-        rows, columns, positive, weight, n_bins, categorical, may_low, may_high, required, max_conditions,
-        condition_price, box_price, first, last, max_sweeps, max_moves, np.array([seed], np.uint64),
+        rows, columns, positive, weight, n_bins, categorical, may_low, may_high, may_ask, required,
+        max_conditions, condition_price, box_price, first, last, max_sweeps, max_moves,
+        np.array([seed], np.uint64),
         *_counts(columns, n_bins, categorical, first, last), gain, loss, np.arange(n_boxes), settled,
         *marks_of(len(rows)),
     )  # fmt: skip

@@ -38,7 +38,7 @@ def tasks() -> dict[str, Callable[[], Any]]:
     return {
         "count_violations": partial(crisp.count_violations, columns, codes, codes, violations, cover),
         "_polish": partial(
-            crisp.polish, rows, columns, positive, weight, n_bins, no, yes, yes, no, 1, 0.0, 0.0,
+            crisp.polish, rows, columns, positive, weight, n_bins, no, yes, yes, no, no, 1, 0.0, 0.0,
             codes.copy(), codes.copy(), 1, 1, 0,
         ),
         "_select": partial(

@@ -27,7 +27,7 @@ def category_places(hits: NDArray[Any], rows: NDArray[Any], base: float) -> Ints
     """
     share = (hits + base) / (rows + 1)
     alike = rows < SURE_ROWS
-    if alike.sum() <= FEW_LEVELS or _differ(hits[alike], rows[alike], base):
+    if alike.sum() <= FEW_LEVELS or differ(hits[alike], rows[alike], base):
         alike[:] = False
     share[alike] = (hits[alike].sum() + base) / (rows[alike].sum() + 1)
     order = np.lexsort((alike, share))
@@ -50,13 +50,13 @@ def missing_that_tell(table: Table, classes: Ints, weight: Floats) -> list[str]:
         rows = np.array([weight[missing].sum()])
         hits = np.bincount(classes[missing], weight[missing], len(total))
         if missing.sum() >= SURE_ROWS or any(
-            _differ(np.array([own]), rows, float(share)) for own, share in zip(hits, shares, strict=True)
+            differ(np.array([own]), rows, float(share)) for own, share in zip(hits, shares, strict=True)
         ):
             names.append(name)
     return names
 
 
-def _differ(hits: NDArray[Any], rows: NDArray[Any], base: float) -> bool:
+def differ(hits: NDArray[Any], rows: NDArray[Any], base: float) -> bool:
     """Tell whether the shares of hits differ from a base by more than chance, all taken together.
 
     By their squared distances in standard errors: one each by chance, with the variance of a binomial count.

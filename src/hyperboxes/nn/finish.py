@@ -137,7 +137,7 @@ def _misses_much(view: ClassProblem, verdict: Verdict, advice: Advice | None) ->
         return False
     rows = view.sharp().task.part(verdict.seen)
     gain, error = lead(rows, verdict.tree[verdict.seen], verdict.answers)
-    if gain > error:
+    if gain > (0 if np.isnan(view.problem.X).any() else error):
         return True
     return advice is not None and f1_of(rows, advice.said) > f1_of(rows, verdict.answers) + MUCH
 

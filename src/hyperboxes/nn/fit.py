@@ -213,6 +213,8 @@ def _admitted(values: Sequence[Category | None], order: Ints | None, low: float,
         place[:n_ordered] = np.arange(n_ordered)
     else:
         place[: len(order)] = order
+    if math.isnan(low):
+        return np.array([value is None for value in values])
     admitted = (place >= low) & (place <= high)
     if values[-1] is None and not admitted[-1] and (admitted | np.isnan(place))[:-1].all():
         admitted[:-1] = True  # all that is asked is that there is a value: a category not seen yet is one
@@ -231,7 +233,10 @@ def _assemble(table: Table, problem: Problem, labels: NDArray[Any], found: Seque
         binning = view.features.binning
         for box, (first, last) in enumerate(zip(*binned, strict=True), len(votes)):
             for j in np.flatnonzero((first > 0) | (last != MISSING)).tolist():
-                low, high = binning.lower_bound(j, first[j]), binning.upper_bound(j, last[j])
+                if first[j] == MISSING:
+                    low = high = math.nan
+                else:
+                    low, high = binning.lower_bound(j, first[j]), binning.upper_bound(j, last[j])
                 if names[j] in allowed:
                     values = table.categories[names[j]]
                     allowed[names[j]][box] = _admitted(values, view.orders.get(j), low, high)

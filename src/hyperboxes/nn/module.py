@@ -209,6 +209,9 @@ class BoxLayer(nn.Module):
         for name, table in boxes.allowed.items():
             if not table.all():
                 raise ValueError(f"feature {name!r} is restricted by categories; a layer only knows numbers")
+        if np.isnan(boxes.lower).any():
+            feature = boxes.feature_names[int(np.argwhere(np.isnan(boxes.lower))[0, 1])]
+            raise ValueError(f"a box asks that {feature!r} be missing; a layer only knows numbers")
         owned = [np.flatnonzero(boxes.labels == label) for label in boxes.classes.tolist()]
         owned = [places for places in owned if len(places)]
         n_boxes = max(map(len, owned))

@@ -18,7 +18,7 @@ from ..kernels.rows import canonical_rows
 from ..scaling import clipped_units, scaled, standardise
 from ..tables import Table
 from .answers import Answers, ask_teachers
-from .categories import category_places
+from .categories import category_places, differ
 from .settings import Settings
 
 Floats = NDArray[np.float64]
@@ -37,6 +37,9 @@ MIDDLE, NORMAL_MIDDLE = (0.05, 0.95), 3.29
 BLURRED_AT_ONCE = 1 << 20
 #: Times that a row comes from which on it is shared out again, into about so many rows in all at most.
 SEVERAL, MAX_SHARED = 3, 10_000
+#: Missing cells of a feature from which on it may be asked whether there is a value, even if that alone says
+#: nothing of the class.
+MANY_MISSING = 40
 #: How far beyond the data a side lies that starts open, in scaled units.
 BEYOND_DATA = 0.5
 
@@ -342,7 +345,22 @@ class ClassProblem:
             columns, rows, np.tile(self.positive, repeat), np.tile(problem.weight, repeat) / repeat,
             self.features.binning.n_bins, problem.categorical, self.limits,
             settings.condition_price, settings.box_price, problem.min_support, self.seed,
+            absence=self.absence,
         )  # fmt: skip
+
+    @cached_property
+    def absence(self) -> Bools:
+        """Tell of which features boxes may ask whether there is a value.
+
+        Where few cells are missing, some that happen to be of the class would be told by heart; unless a
+        missing value speaks for the class or against it, beyond chance.
+        """
+        hit = self.problem.weight * self.positive
+        base = float(hit.sum() / self.problem.weight.sum())
+        missing = np.isnan(self.problem.X)
+        hits, rows = hit @ missing, self.problem.weight @ missing
+        tells = [differ(hits[j : j + 1], rows[j : j + 1], base) for j in range(len(rows))]
+        return (missing.sum(axis=0) >= MANY_MISSING) | np.array(tells, dtype=bool)
 
     @cached_property
     def answers(self) -> Answers:

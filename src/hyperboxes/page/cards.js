@@ -4,7 +4,7 @@
 import { button, el, put, rove, say } from "./dom.js";
 import { boundOf, closeSide, openSide } from "./edits.js";
 import { copyBox, moveBox, openFeature, removeBox, setBound, setCategories, setLabel } from "./model.js";
-import { flagsOf, restricted } from "./model.js";
+import { flagsOf, mustMiss, restricted } from "./model.js";
 import { formatCount, formatNumber, LEAST_NUMBER } from "./numbers.js";
 import { choice, mark, meter, panelHead } from "./parts.js";
 import { medoid } from "./table.js";
@@ -99,7 +99,7 @@ function card(store, styles, id) {
     const place = store.places.get(id);
     const selected = store.state.box === id;
     // A card is built anew only when its lines change: a field that is being typed in stays.
-    const now = `${selected} ${restricted(box)}`;
+    const now = `${selected} ${restricted(box).map((feature) => [feature, mustMiss(box, feature)])}`;
     if (now !== structure) build(box, selected);
     structure = now;
     for (const line of lines) line.update(box);
@@ -162,7 +162,7 @@ function plain(store, id, feature) {
   return { node, update: (box) => say(node, conditionText(box, feature, store.features)) };
 }
 
-/** Make a line of a selected card: a field for each side, or the categories to tick. */
+/** Make a line of a selected card: a field for each side, the categories to tick, or that the value is missing. */
 function editor(store, id, feature) {
   const { shown, categories } = store.features[feature];
   const lift = button(`Lift the condition on ${shown}`, {
@@ -186,6 +186,10 @@ function editor(store, id, feature) {
       boxes.forEach(({ input }, place) => { input.checked = flags[place]; });
     };
     return { node, update };
+  }
+  if (mustMiss(store.boxOf(id), feature)) {
+    head.firstChild.after(el("span", { class: "must-miss" }, "is missing"));
+    return { node, update: () => {} };
   }
   const sides = ["lower", "upper"].map((side) => sideField(store, id, feature, side));
   const to = el("span", { class: "to", "aria-hidden": "true" }, "to");

@@ -5,7 +5,7 @@ import { setBound } from "./model.js";
 import { formatNumber, LEAST_NUMBER, roundToSpan } from "./numbers.js";
 import { neighbour } from "./table.js";
 
-/** Give the bound of a box on one side; ±Infinity where it is open. */
+/** Give the bound of a box on one side; ±Infinity where it is open, NaN where the value must be missing. */
 export function boundOf(box, feature, side) {
   const [low, high] = box.bounds.get(feature) ?? [-Infinity, Infinity];
   return side === "lower" ? low : high;

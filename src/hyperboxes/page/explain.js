@@ -1,6 +1,6 @@
 // Why a row got its class, and the smallest change that would alter that: hyperboxes.explain, in the page.
 
-import { answersOf, decideRow, holdRow, holds, isMissing, predictRow, restricted } from "./model.js";
+import { answersOf, decideRow, holdRow, holds, isMissing, mustMiss, predictRow, restricted } from "./model.js";
 import { nextAfter } from "./numbers.js";
 
 /**
@@ -28,7 +28,7 @@ export function explain(model, cells, unit) {
   return { prediction, box: decided, held, conditions, changes, smallest };
 }
 
-/** Move every violated value just onto the nearest bound, or to the first admitted category. */
+/** Move every violated value just onto the nearest bound, or to the first admitted category, or away. */
 function enter(model, place, cells, unit) {
   const box = model.boxes[place];
   const moved = Float64Array.from(cells);
@@ -42,6 +42,8 @@ function enter(model, place, cells, unit) {
     const set = box.sets.get(feature);
     if (set) {
       target = set.flags.indexOf(true);
+    } else if (mustMiss(box, feature)) {
+      target = NaN;
     } else {
       const [low, high] = box.bounds.get(feature);
       target = cell > high ? high : low;
@@ -78,6 +80,7 @@ function escape(model, place, feature, cells, unit) {
 /** Find the nearest place where a condition no longer holds. */
 function wayOut(box, feature, cells, unit) {
   if (box.sets.has(feature)) return { feature, step: 1, target: box.sets.get(feature).flags.indexOf(false) };
+  if (mustMiss(box, feature)) return { feature, step: Infinity, target: 0 }; // which number it would be is not known
   const [low, high] = box.bounds.get(feature);
   const cell = cells[feature];
   // An open side is infinitely far even from an infinite value.

@@ -3,7 +3,7 @@
 
 import { button, el, put, rove, say, svg } from "./dom.js";
 import { boundOf, makeEdge, speakEdge } from "./edits.js";
-import { flagsOf, restricted, setCategories } from "./model.js";
+import { flagsOf, mustMiss, restricted, setCategories } from "./model.js";
 import { formatNumber, LEAST_NUMBER, roughly } from "./numbers.js";
 import { breakable, panelHead, shorten } from "./parts.js";
 import { Axis } from "./table.js";
@@ -103,8 +103,11 @@ function strip(store, feature) {
   function layout(total) {
     const wide = total > 560 ? total - 168 : total;
     const restricts = (box) => box.bounds.has(feature) || box.sets.has(feature);
-    const owners = store.model.boxes.filter(restricts).map((box) => box.id);
-    const now = `${wide} ${owners}`;
+    const owners = store.model.boxes.filter(restricts).map((box) => {
+      const kind = categories ? setLane : mustMiss(box, feature) ? missingLane : boundLane;
+      return { id: box.id, kind, key: `${box.id} ${kind.name}` };
+    });
+    const now = `${wide} ${owners.map(({ key }) => key)}`;
     if (now === signature) return;
     signature = now;
     width = wide;
@@ -113,9 +116,8 @@ function strip(store, feature) {
     put(picture, "height", height);
     put(picture, "viewBox", `0 0 ${width} ${height}`);
     histogram.replaceChildren(...bars(store, feature, x, width));
-    const kept = new Map(lanes.map((lane) => [lane.id, lane]));
-    const lane = categories ? setLane : boundLane;
-    lanes = owners.map((id) => kept.get(id) ?? lane(store, id, scale));
+    const kept = new Map(lanes.map((lane) => [lane.key, lane]));
+    lanes = owners.map(({ id, kind, key }) => kept.get(key) ?? { key, ...kind(store, id, scale) });
     lanesNode.replaceChildren(...lanes.map((lane) => lane.node));
     lanes.forEach((lane, place) => put(lane.node, "transform", `translate(0 ${HISTOGRAM + 4 + place * LANE})`));
     if (categories) {
@@ -211,6 +213,19 @@ function laneBase(store, id) {
   }
   const choose = () => store.selectBox(store.state.box === id ? null : id);
   return { node, label, choose };
+}
+
+/** That a value must be missing has no place on the axis: a word says it. */
+function missingLane(store, id, scale) {
+  const { node, label, choose } = laneBase(store, id);
+  const back = svg("rect", { class: "lane-back", height: LANE, y: 0, x: LEFT, onclick: choose });
+  node.append(back, svg("text", { class: "lane-missing", x: LEFT, y: LANE / 2 + 3.5 }, "missing"));
+  function update() {
+    if (!store.places.has(id)) return;
+    label(store.boxOf(id));
+    put(back, "width", Math.max(0, scale.right() - LEFT));
+  }
+  return { id, node, update };
 }
 
 /** A box's interval in one feature, with an edge on each side; an open side has a faint arrow to pull in. */

@@ -1,8 +1,12 @@
 // The model as a value: an ordered list of boxes, the first that contains a row decides.
 //
 // A box is {id, label, bounds: Map(feature → [lower, upper]), sets: Map(feature → set, as setOf makes them)}.
-// Only what restricts is in the maps. Boxes and models are never changed: an edit gives new ones, so that
-// undo is a list of values, and what was computed for a box stays true for as long as the box lives.
+// Both bounds are NaN where the value must be missing. Only what restricts is in the maps. Boxes and models are
+// never changed: an edit gives new ones, so that undo is a list of values, and what was computed for a box stays
+// true for as long as the box lives.
+
+/** What stands in a model file for the bounds of a feature whose value must be missing. */
+export const MUST_MISS = "missing";
 
 /** Read a model from the parsed members of a model file. */
 export function fromDocument(members) {
@@ -10,7 +14,8 @@ export function fromDocument(members) {
   const named = features.map(({ categories }) => categories?.at(-1) === null);
   const boxes = members.boxes.map((entry, place) => {
     const bounds = new Map();
-    for (const [key, [low, high]] of byPlace(entry.bounds)) {
+    for (const [key, sides] of byPlace(entry.bounds)) {
+      const [low, high] = sides === MUST_MISS ? [NaN, NaN] : sides;
       bounds.set(key, [low === null ? -Infinity : low, high === null ? Infinity : high]);
     }
     const sets = new Map();
@@ -46,6 +51,11 @@ function admits(set, cell) {
   return set.flags[cell] ?? (cell === cell ? set.unknown : set.missing);
 }
 
+/** Tell whether a box asks of a numeric feature that its value be missing. */
+export function mustMiss(box, feature) {
+  return Number.isNaN(box.bounds.get(feature)?.[0]);
+}
+
 /** Tell whether a cell is missing to a set, that of a box for a feature, or to an interval. */
 export function isMissing(set, cell) {
   return cell !== cell || cell === set?.missingAt;
@@ -66,19 +76,21 @@ export function restricted(box) {
   return [...box.bounds.keys(), ...box.sets.keys()].sort((a, b) => a - b);
 }
 
-/** Closed sides and category sets: how much a reader has to read. */
+/** Closed sides, category sets and values that must be missing: how much a reader has to read. */
 export function nConditions(box) {
   let sides = box.sets.size;
-  for (const [low, high] of box.bounds.values()) sides += Number.isFinite(low) + Number.isFinite(high);
+  for (const [low, high] of box.bounds.values()) {
+    sides += Number.isFinite(low) + Number.isFinite(high) + Number.isNaN(low);
+  }
   return sides;
 }
 
 // -- rows -------------------------------------------------------------------------------------------
 
-/** Tell whether a cell meets what a box asks of one feature; NaN is no number. */
+/** Tell whether a cell meets what a box asks of one feature; NaN is a missing one. */
 export function holds(box, feature, cell) {
   const sides = box.bounds.get(feature);
-  if (sides) return sides[0] <= cell && cell <= sides[1];
+  if (sides) return mustMiss(box, feature) ? cell !== cell : sides[0] <= cell && cell <= sides[1];
   const set = box.sets.get(feature);
   return set ? admits(set, cell) : true;
 }
@@ -88,7 +100,8 @@ export function contains(box, columns, rows) {
   const inside = new Uint8Array(rows).fill(1);
   for (const [feature, [low, high]] of box.bounds) {
     const cells = columns[feature];
-    for (let row = 0; row < rows; row += 1) inside[row] &= low <= cells[row] && cells[row] <= high;
+    if (low !== low) for (let row = 0; row < rows; row += 1) inside[row] &= cells[row] !== cells[row];
+    else for (let row = 0; row < rows; row += 1) inside[row] &= low <= cells[row] && cells[row] <= high;
   }
   for (const [feature, set] of box.sets) {
     const cells = columns[feature];
@@ -103,10 +116,11 @@ function violations(box, columns, rows, scale) {
   for (const [feature, [low, high]] of box.bounds) {
     const cells = columns[feature];
     const inverse = 1 / scale[feature];
+    const missing = low !== low;
     for (let row = 0; row < rows; row += 1) {
       const cell = cells[row];
       const violation = cell < low ? (low - cell) * inverse : cell > high ? (cell - high) * inverse : 0;
-      const found = cell === cell ? violation : Infinity;
+      const found = (cell !== cell) === missing ? violation : Infinity;
       if (found > worst[row]) worst[row] = found;
     }
   }
@@ -226,10 +240,14 @@ function withBox(model, id, change) {
   return { ...model, boxes: model.boxes.map((box) => (box.id === id ? change(box) : box)) };
 }
 
-/** Set one side ("lower" or "upper") of a numeric feature; ±Infinity opens it. A side never crosses the other. */
+/**
+ * Set one side ("lower" or "upper") of a numeric feature; ±Infinity opens it. A side never crosses the other.
+ * That a value be missing has no sides: it gives way as a whole.
+ */
 export function setBound(model, id, feature, side, value) {
   return withBox(model, id, (box) => {
-    let [low, high] = box.bounds.get(feature) ?? [-Infinity, Infinity];
+    const open = [-Infinity, Infinity];
+    let [low, high] = mustMiss(box, feature) ? open : box.bounds.get(feature) ?? open;
     if (side === "lower") low = Math.min(value, high) + 0;
     else high = Math.max(value, low) + 0;
     if (low === Infinity || high === -Infinity) return box;

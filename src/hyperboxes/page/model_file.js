@@ -3,6 +3,7 @@
 // What an edit cannot change (classes, features, scale, meta) is kept as the text it came as: a number that
 // JavaScript would round, such as a class of 64 bits, stays what it is.
 
+import { MUST_MISS, mustMiss } from "./model.js";
 import { repr } from "./numbers.js";
 import { sha256 } from "./sha256.js";
 
@@ -16,6 +17,7 @@ export function writeModel(model, source, edited) {
   let meta = source.meta;
   if (edited) {
     members.boxes = `[${model.boxes.map(boxText).join(",")}]`;
+    members.format_version = `[1,${Number(namesMissing(model))}]`;
     delete members.uncovered_counts;
     meta = [...meta.filter(([key]) => key !== "edited_from"), ["edited_from", JSON.stringify(source.sha256)]];
   }
@@ -28,11 +30,17 @@ export function writeModel(model, source, edited) {
   return `${object([...Object.entries(members), ["sha256", JSON.stringify(hash)]])}\n`;
 }
 
+/** Tell whether a missing value is a category of a feature, or asked for, which takes format 1.1. */
+function namesMissing({ named, boxes }) {
+  return named.includes(true) || boxes.some((box) => [...box.bounds.keys()].some((feature) => mustMiss(box, feature)));
+}
+
 function boxText(box) {
   const side = (value) => (Number.isFinite(value) ? repr(value) : "null");
   // Keys are sorted as text: "10" comes before "2".
   const sorted = (map) => [...map].sort(([a], [b]) => byCodePoint(String(a), String(b)));
-  const bounds = sorted(box.bounds).map(([feature, [low, high]]) => `"${feature}":[${side(low)},${side(high)}]`);
+  const bounds = sorted(box.bounds).map(([feature, [low, high]]) => (
+    `"${feature}":${mustMiss(box, feature) ? JSON.stringify(MUST_MISS) : `[${side(low)},${side(high)}]`}`));
   const sets = sorted(box.sets).map(([feature, { flags }]) => {
     const admitted = flags.flatMap((flag, place) => (flag ? [place] : []));
     return `"${feature}":[${admitted.join(",")}]`;

@@ -1,7 +1,7 @@
 // Parallel coordinates: every row a line across the features, the box in focus as a band.
 
 import { el, put, svg } from "./dom.js";
-import { restricted } from "./model.js";
+import { mustMiss, restricted } from "./model.js";
 import { formatCount, roughly } from "./numbers.js";
 import { panelHead, shorten } from "./parts.js";
 import { Axis } from "./table.js";
@@ -122,6 +122,7 @@ export function parallelView(store, styles) {
       const [low, high] = store.ranges[feature];
       const flags = box.sets.get(feature)?.flags;
       if (flags) return runs(flags).map(([first, last]) => [first - 0.4, last + 0.4]);
+      if (mustMiss(box, feature)) return []; // no place on the axis stands for a missing value
       const [from, to] = box.bounds.get(feature) ?? [-Infinity, Infinity];
       return [[Math.max(low, Math.min(high, from)), Math.max(low, Math.min(high, to))]];
     });

@@ -2,7 +2,7 @@
 
 import { el, put, say, svg } from "./dom.js";
 import { boundOf, makeEdge, speakEdge } from "./edits.js";
-import { restricted } from "./model.js";
+import { mustMiss, restricted } from "./model.js";
 import { formatNumber, roughly } from "./numbers.js";
 import { ink } from "./palette.js";
 import { choice, classTag, panelHead, shorten } from "./parts.js";
@@ -261,13 +261,14 @@ function axisMarks(store, { frame, limits, atX, atY }, pair) {
   return marks;
 }
 
-/** List what a box admits of a feature as intervals on the axis. */
+/** List what a box admits of a feature as intervals on the axis, where a missing value has no place. */
 function spans(store, box, feature, [low, high]) {
   const set = box.sets.get(feature);
   if (set) {
     const cell = (place) => ({ from: place - 0.42, to: place + 0.42, closed: [true, true] });
     return set.flags.flatMap((yes, place) => (yes ? [cell(place)] : []));
   }
+  if (mustMiss(box, feature)) return [];
   const [from, to] = box.bounds.get(feature) ?? [-Infinity, Infinity];
   return [{ from: Math.max(from, low), to: Math.min(to, high), closed: [from >= low, to <= high] }];
 }
@@ -354,7 +355,8 @@ function edgeHandles(store, parent, plane, pair, picture) {
     const { limits, frame, atX, atY } = plane();
     for (const { axis, side, node, hit, grip } of made) {
       const feature = axis ? b : a;
-      const usable = box && !box.sets.has(feature) && !store.features[feature].categories && a !== b;
+      const drawn = box && a !== b && !pair().some((one) => mustMiss(box, one));
+      const usable = drawn && !box.sets.has(feature) && !store.features[feature].categories;
       node.style.display = usable ? "" : "none";
       if (!usable) continue;
       const clip = (value, [low, high]) => Math.max(low, Math.min(high, value));

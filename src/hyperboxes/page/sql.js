@@ -2,7 +2,7 @@
 //
 // Why each comparison is written as it is, the modules of hyperboxes/sql say; the tests hold both texts together.
 
-import { restricted } from "./model.js";
+import { mustMiss, restricted } from "./model.js";
 import { firstFrom, nextAfter, ratio, repr } from "./numbers.js";
 
 const DIALECTS = {
@@ -49,14 +49,15 @@ function condition(box, feature, { name, categories }) {
   const known = categories?.filter((category) => !isMissing(category)) ?? [];
   const values = known.filter((_, place) => set?.flags[place]);
   const kind = ["text", "bool"].find((one) => known.length && known.every((category) => category.kind === one));
-  return { feature, name, lower, upper, set, values, kind: kind ?? "number" };
+  const missing = set?.missing ?? mustMiss(box, feature);
+  return { feature, name, lower, upper, set, values, missing, kind: kind ?? "number" };
 }
 
 // -- a box as a predicate -----------------------------------------------------------------------------
 
 function boxText(conditions, syntax) {
-  const asked = conditions.map((one) => (one.set ? categorySet(one, syntax) : interval(one, syntax)));
-  const comparing = conditions.filter(({ set }) => !set?.missing && !set?.unknown);
+  const asked = conditions.map((one) => predicate(one, syntax));
+  const comparing = conditions.filter(({ set, missing }) => !missing && !set?.unknown);
   const cells = comparing.filter((one) => unsafe(one, syntax)).map((one) => asDouble(one.name, syntax));
   // NaN is the greatest; last, so that only rows which fulfil all else are looked at again.
   if (cells.length) {
@@ -64,6 +65,11 @@ function boxText(conditions, syntax) {
     asked.push(`${greatest} IS DISTINCT FROM ${numberText(NaN, syntax)}`);
   }
   return chain(asked) || syntax.truth[1];
+}
+
+function predicate(one, syntax) {
+  if (one.set) return categorySet(one, syntax);
+  return one.missing ? isAbsent(one, syntax) : interval(one, syntax);
 }
 
 function chain(parts) {
@@ -88,7 +94,7 @@ function interval({ name, lower, upper }, syntax) {
 
 function categorySet(one, syntax) {
   if (one.set.unknown) return isPresent(one, syntax);
-  if (!one.set.missing) return valueSet(one, syntax);
+  if (!one.missing) return valueSet(one, syntax);
   const missing = isAbsent(one, syntax);
   return one.values.length ? `(${valueSet(one, syntax)} OR ${missing})` : missing;
 }
@@ -172,6 +178,7 @@ function violation(one, scale, syntax) {
     return `CASE WHEN ${boxText([one], syntax)} THEN ${zero} WHEN ${isPresent(one, syntax)} `
       + `THEN ${number(1)} ELSE ${infinite} END`;
   }
+  if (one.missing) return `CASE WHEN ${boxText([one], syntax)} THEN ${zero} ELSE ${infinite} END`;
   const { name, lower, upper } = one;
   const cell = comparable(name, lower, upper, syntax);
   const unit = scale === 1 ? "" : ` * ${number(1 / scale)}`;

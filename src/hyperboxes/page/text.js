@@ -1,6 +1,6 @@
 // The model as text: rules for people, Python for programs.
 
-import { nConditions, restricted } from "./model.js";
+import { mustMiss, nConditions, restricted } from "./model.js";
 import { formatNumber, LEAST_NUMBER, repr } from "./numbers.js";
 
 /** Write what a box asks of one feature, as hyperboxes.Condition prints it. */
@@ -13,6 +13,7 @@ export function conditionText(box, feature, features) {
     if (set.missing && admitted.length === 1) return `${shown} is missing`;
     return admitted.length === 1 ? `${shown} = ${admitted[0]}` : `${shown} in {${admitted.join(", ")}}`;
   }
+  if (mustMiss(box, feature)) return `${shown} is missing`;
   const [low, high] = box.bounds.get(feature);
   if (low === LEAST_NUMBER && high === Infinity) return `${shown} is known`;
   if (low === high) return `${shown} = ${formatNumber(low)}`;
@@ -77,6 +78,7 @@ function pythonCondition(box, feature, features) {
     const admitted = features[feature].categories.filter((_, place) => set.flags[place]);
     return `{${admitted.map((category) => category.python).join(", ")}}`;
   }
+  if (mustMiss(box, feature)) return "{None}";
   const [low, high] = box.bounds.get(feature).map((side) => (Number.isFinite(side) ? formatNumber(side) : "None"));
   return `(${low}, ${high})`;
 }

@@ -196,6 +196,8 @@ class IntervalsDisplay(OfEstimator):
             return [
                 (first / known, (last + 1) / known) for first, last in runs_of(self.boxes.allowed[name][box])
             ]
+        if np.isnan(self.boxes.lower[box, feature]):
+            return []  # there is no value to show
         low, high = data_range(self.boxes, feature, column)
         bounds = np.array([self.boxes.lower[box, feature], self.boxes.upper[box, feature]])
         first, last = np.clip((bounds - low) / (high - low or 1.0), 0, 1).tolist()

@@ -205,6 +205,8 @@ class ParallelDisplay(OfEstimator):
         if name in self.boxes.categories:
             runs = runs_of(self.boxes.allowed[name][box])
             return [(first / width + 0.02, (last + 1) / width - 0.02) for first, last in runs]
+        if np.isnan(self.boxes.lower[box, feature]):
+            return [(MISSING - 0.02, MISSING + 0.02)]
         bounds = np.array([self.boxes.lower[box, feature], self.boxes.upper[box, feature]])
         first, last = np.clip((bounds - low) / width, -0.02, 1.02).tolist()
         return [(first, last)]

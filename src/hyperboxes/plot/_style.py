@@ -187,6 +187,8 @@ def show_condition(condition: Condition) -> str:
     """Write what is asked of a feature, without its name."""
     if condition.takes_any_value:
         return "known"
+    if condition.takes_missing and not condition.values:
+        return "missing"
     if condition.categories is not None:
         return literally(cut(", ".join(map(format_category, condition.categories)), 18))
     low, high = condition.lower, condition.upper

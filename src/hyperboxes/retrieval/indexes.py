@@ -73,7 +73,7 @@ class Index:
         conditions = boxes.conditions(box)
         if not self.serves(conditions):
             return []
-        ranges = {condition.name: condition for condition in conditions if condition.categories is None}
+        ranges = {one.name: one for one in conditions if one.categories is None and not one.takes_missing}
         asked = [ranges[name] for name in self.ranges if name in ranges]
         if self.kind == "grid":
             return [self._cells(source, condition) for condition in asked if condition.name in self.cuts]

@@ -28,7 +28,7 @@ def sides(boxes: Boxes, box: int, unit: Floats) -> list[tuple[int, Measure]]:
     """List the closed sides of a box, each with the measure of how far a cell lies inside of it."""
     found = []
     for condition in boxes.conditions(box):
-        if condition.categories is not None or condition.lower == condition.upper:
+        if condition.categories is not None or condition.takes_missing or condition.lower == condition.upper:
             continue
         width = condition.upper / 2 - condition.lower / 2
         step = min(float(unit[condition.feature]), width)

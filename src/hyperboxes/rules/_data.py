@@ -84,7 +84,7 @@ def _conditions(boxes: Boxes, nw: Any) -> dict[str, tuple[list[Any], Any]]:
     labels = boxes.labels.tolist()
     # One column holds the sets of all features, which may be of text and of numbers.
     sets = [
-        None
+        ([None] if one.takes_missing else None)
         if one.categories is None
         else [
             None if value is None else str(value) for value in boxes.categories[one.name] if one.admits(value)
@@ -144,6 +144,8 @@ def to_dict(boxes: Boxes, summary: Summary | None = None) -> dict[str, Any]:
 
 
 def _asked(condition: Condition) -> dict[str, Any]:
+    if condition.takes_missing and not condition.values:
+        return {"feature": condition.name, "in": [None]}
     if condition.categories is not None:
         if condition.takes_any_value:
             return {"feature": condition.name, "not in": [None]}

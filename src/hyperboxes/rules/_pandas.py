@@ -91,12 +91,14 @@ def _box(conditions: list[Condition]) -> str | bool:
 
 def _condition(one: Condition) -> str:
     column = _column(one.name)
+    missing = f"{column}.isna()"
+    if one.takes_missing and not one.values:
+        return missing
     if one.categories is not None:
-        missing = f"{column}.isna()"
         if one.takes_any_value:
             return f"not {missing}"
         among = f"{column} in [{', '.join(map(_literal, one.values))}]"
-        return among if not one.takes_missing else f"({among} or {missing})" if one.values else missing
+        return f"({among} or {missing})" if one.takes_missing else among
     number = f"{column}.astype('float64')"
     sides = [f"{number} >= {one.lower!r}"] if one.lower != -float("inf") else []
     sides += [f"{number} <= {one.upper!r}"] if one.upper != float("inf") else []

@@ -129,12 +129,14 @@ _BUILTINS = frozenset(["float", "isinstance", "str", "bytes", "type", "TypeError
 
 
 def _holds(one: Condition, variable: str) -> str:
+    missing = f"missing({variable})"
+    if one.takes_missing and not one.values:
+        return missing
     if one.categories is not None:
-        missing = f"missing({variable})"
         if one.takes_any_value:
             return f"not {missing}"
         among = f"{variable} in {_set(one)}"
-        return among if not one.takes_missing else f"({missing} or {among})" if one.values else missing
+        return f"({missing} or {among})" if one.takes_missing else among
     if one.lower == -float("inf"):
         return f"{variable} <= {one.upper!r}"
     if one.upper == float("inf"):
@@ -175,6 +177,9 @@ def _nearest(
             variable = variables[one.feature]
             if one.categories is not None:
                 far.append(f"other({variable}, {_holds(one, variable)})")
+                continue
+            if one.takes_missing:
+                far.append(f'0.0 if {_holds(one, variable)} else float("inf")')
                 continue
             low, high = (_bound(bound) for bound in (one.lower, one.upper))
             far.append(f"beyond({variable}, {low}, {high}, {float(boxes.scale[one.feature])!r})")

@@ -1,7 +1,8 @@
 """Many boxes: a table of their bounds inside the expression, searched for each row.
 
 Databases plan a CASE of thousands of branches for seconds or minutes; a table of values is data to them.
-A feature that a box leaves open is NULL in its row, an open side is infinite, a set of categories is
+A feature that a box leaves open is NULL in its row, an open side is infinite, bounds of one whose value must
+be missing are crossed, a set of categories is
 a text of one sign for each, and one for unknown categories.
 """
 
@@ -71,7 +72,10 @@ def _feature(boxes: Boxes, columns: Columns, place: int, prefix: str) -> _Featur
         texts = [(f"'{text}'" if asked else "NULL",) for text, asked in zip(signs, restricted, strict=True)]
         return _Feature(place, (f"{prefix}c{place}",), texts)
     number = columns.dialect.number
-    bounds = zip(boxes.lower[:, place].tolist(), boxes.upper[:, place].tolist(), restricted, strict=True)
+    missing = np.isnan(boxes.lower[:, place])
+    lower = np.where(missing, np.inf, boxes.lower[:, place]).tolist()
+    upper = np.where(missing, -np.inf, boxes.upper[:, place]).tolist()
+    bounds = zip(lower, upper, restricted, strict=True)
     numbers = [
         (number(low), number(high)) if asked else ("NULL", "NULL") for low, high, asked in bounds
     ]  # fmt: skip
@@ -89,6 +93,8 @@ def _fits(boxes: Boxes, columns: Columns, feature: _Feature) -> str:
     fits = f"{cell} BETWEEN {lower} AND {upper}"
     if columns.unsafe(condition):
         fits += f" AND {cell} IS DISTINCT FROM {columns.dialect.number(math.nan)}"
+    if np.isnan(boxes.lower[:, feature.place]).any():
+        fits = f"({fits}) OR ({lower} > {upper} AND {columns.is_missing(condition)})"
     return f"({first} IS NULL OR {fits})"
 
 
@@ -109,8 +115,13 @@ def _violation(boxes: Boxes, columns: Columns, feature: _Feature) -> str:
     cell = _cell(columns, condition)
     unit = "" if scale == 1 else f" * {number(1 / scale)}"
     missing = ""
+    if np.isnan(boxes.lower[:, feature.place]).any():
+        crossed = f"{lower} > {upper}"
+        missing += (
+            f"WHEN {crossed} AND {columns.is_missing(condition)} THEN {none} WHEN {crossed} THEN {infinite} "
+        )
     if columns.unsafe(condition):
-        missing = f"WHEN {cell} IS NOT DISTINCT FROM {number(math.nan)} THEN {infinite} "
+        missing += f"WHEN {cell} IS NOT DISTINCT FROM {number(math.nan)} THEN {infinite} "
     return (
         f"CASE WHEN {first} IS NULL THEN {none} {missing}"
         f"WHEN {cell} < {lower} THEN ({lower} - {cell}){unit} WHEN {cell} <= {upper} THEN {none} "

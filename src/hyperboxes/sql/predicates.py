@@ -113,6 +113,8 @@ class Columns:
         if condition.categories is not None:
             return self._category_set(condition)
         self._check_numeric(condition.name)
+        if condition.takes_missing:
+            return self.is_missing(condition)
         return self._interval(condition.name, condition.lower, condition.upper)
 
     def as_double(self, name: str) -> str:
@@ -143,7 +145,7 @@ class Columns:
             return f"{cell} IS NOT NULL AND {cell} IS DISTINCT FROM {self._nan}"
         return f"{cell} <= {self.dialect.number(math.inf)}"
 
-    def _is_missing(self, condition: Condition) -> str:
+    def is_missing(self, condition: Condition) -> str:
         """Write when a cell is missing."""
         present, cell = self.is_present(condition), self.dialect.identifier(condition.name)
         # An index serves it, which it does not serve a negation.
@@ -220,7 +222,7 @@ class Columns:
             return self.is_present(condition)
         if not condition.takes_missing:
             return self._values(condition)
-        missing = self._is_missing(condition)
+        missing = self.is_missing(condition)
         return f"({self._values(condition)} OR {missing})" if condition.values else missing
 
     def _values(self, condition: Condition) -> str:
@@ -291,7 +293,7 @@ class StoredColumns(Columns):
     def _sides(self, condition: Condition) -> list[tuple[float, str]]:
         """Write each side, and the share of the rows that it leaves of those it is asked of."""
         share = self._share(condition)
-        if condition.categories is not None or condition.lower == condition.upper:
+        if condition.categories is not None or condition.takes_missing or condition.lower == condition.upper:
             return [(share, self._predicate(condition))]
         if condition.upper == math.inf:
             return [(share, self._predicate(condition)), *self._not_nan(condition)]

@@ -35,6 +35,8 @@ def sampled_share(
         if condition.name not in cells:
             return 1.0
         values = cells[condition.name]
+        if condition.takes_missing:
+            return float(np.isnan(values).mean())
         return float(((values >= condition.lower) & (values <= condition.upper)).mean())
 
     return share
