@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 
 import pytest
 from engines import ROW, DuckDB, Parquet, Postgres, Spark, SQLite
@@ -208,3 +209,13 @@ def test_verify_notices_a_broken_version(engine, mutant, monkeypatch):
         found = verify(made, engine.connection, "drawn", types=types)
         assert found.rows == len(cells)
         assert (found.mismatches > 0) == (mutant is not None), str(found)
+
+
+def test_a_text_among_numbers_is_missing_in_sqlite():
+    made = Boxes.from_rules([({"x": {None}}, "none"), ({"x": (0, None)}, "some")], default="less")
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (x)")
+    connection.executemany("INSERT INTO t VALUES (?)", [("a",), (None,), (1,), (-1.5,), ("2",), (b"3",)])
+    answers = connection.execute(to_sql(made, table="t", dialect="sqlite")).fetchall()
+    assert [answer for _, answer in answers] == ["none", "none", "some", "less", "none", "none"]
+    assert verify(made, connection, "t").mismatches == 0

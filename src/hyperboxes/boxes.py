@@ -139,12 +139,10 @@ class Boxes:
                 mentioned[name] = None
                 if isinstance(asked, set | frozenset) and (categories is None or name not in categories):
                     known.setdefault(name, []).extend(asked)
-        known = {
-            name: values
-            for name, values in known.items()
-            if name in (categories or {}) or set(values) != {None}
-        }
-        for name in known.keys() - (categories or {}).keys():
+        given = (categories or {}).keys()
+        # What is only ever asked to be missing is a number.
+        known = {name: values for name, values in known.items() if name in given or set(values) != {None}}
+        for name in known.keys() - given:
             known[name] = list(tables.united([_sorted(set(known[name]) - {None}), known[name]]))
         names = tuple(mentioned) if feature_names is None else tuple(feature_names)
         place = {name: j for j, name in enumerate(names)}

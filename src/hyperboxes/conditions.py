@@ -75,8 +75,13 @@ class Condition(NamedTuple):
         return None in self.categories if self.categories is not None else math.isnan(self.lower)
 
     @property
+    def must_miss(self) -> bool:
+        """Tell whether a missing value alone is admitted."""
+        return self.takes_missing and not self.values
+
+    @property
     def asks_missing(self) -> bool:
-        """Tell whether a set can only be asked by looking whether a value is missing."""
+        """Tell whether it has to be asked if a value is missing; other conditions just fail then."""
         return self.takes_missing or (self.categories is not None and self.takes_any_value)
 
     @property
@@ -92,7 +97,7 @@ class Condition(NamedTuple):
         name = format_name(self.name)
         if self.takes_any_value:
             return f"{name} is known"
-        if self.takes_missing and not self.values:
+        if self.must_miss:
             return f"{name} is missing"
         if self.categories is not None:
             shown = [json.dumps(item) if isinstance(item, str) else str(item) for item in self.values]

@@ -154,13 +154,13 @@ def _margin(boxes: Boxes, condition: Condition, cells: NDArray[np.float64]) -> M
         known = cell in range(len(boxes.categories[condition.name]))
         holds = condition.admits(value) if known else condition.takes_any_value
         return Margin(condition, value, holds, math.nan, math.nan)
-    holds = math.isnan(cell) if condition.takes_missing else condition.lower <= cell <= condition.upper
+    holds = math.isnan(cell) if condition.must_miss else condition.lower <= cell <= condition.upper
     return Margin(condition, value, holds, *_distances(condition, cell))
 
 
 def _distances(condition: Condition, cell: float) -> tuple[float, float]:
     """Give the distances to the bounds; an open side is infinitely far even from an infinite value."""
-    if math.isnan(cell) or condition.takes_missing:
+    if math.isnan(cell) or condition.must_miss:
         return math.nan, math.nan
     to_lower = cell - condition.lower if math.isfinite(condition.lower) else math.inf
     to_upper = condition.upper - cell if math.isfinite(condition.upper) else math.inf
@@ -180,7 +180,7 @@ def _enter(boxes: Boxes, box: int, cells: NDArray[np.float64], scale: NDArray[np
             value = next(filter(condition.admits, known))
             moved[0, condition.feature] = known.index(value)
             values[condition.name], step = value, 1.0
-        elif condition.takes_missing:
+        elif condition.must_miss:
             moved[0, condition.feature], values[condition.name], step = math.nan, None, 1.0
         else:
             target = condition.lower if not cell > condition.upper else condition.upper
@@ -223,7 +223,7 @@ def _way_out(
         known = boxes.categories[condition.name]
         value = next(item for item in known if not condition.admits(item))
         return 1.0, condition, float(known.index(value)), value
-    if condition.takes_missing:
+    if condition.must_miss:
         return math.inf, condition, 0.0, 0.0  # which number it would be is not known
     down, up = _distances(condition, float(cells[0, condition.feature]))
     if down < up or (down == up and math.isfinite(condition.lower)):

@@ -374,7 +374,7 @@ def _membership(boxes: Boxes, X: Floats, scale: Floats, temperature: float) -> F
                 distance = np.where(held, np.inf, np.where(missing, -np.inf, -1.0))
                 to_lower = np.minimum(to_lower, distance)
                 continue
-            if condition.takes_missing:
+            if condition.must_miss:
                 to_lower = np.minimum(to_lower, np.where(np.isnan(column), np.inf, -np.inf))
                 continue
             unit = scale[condition.feature]

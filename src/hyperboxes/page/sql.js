@@ -209,6 +209,8 @@ function isPresent(one, syntax) {
 function isAbsent(one, syntax) {
   const present = isPresent(one, syntax);
   const column = nameText(one.name, syntax);
+  // A text among numbers counts as missing.
+  if (syntax.name === "sqlite" && !one.set) return `typeof(${column}) NOT IN ('integer', 'real')`;
   // An index serves it, which it does not serve a negation.
   return present === `${column} IS NOT NULL` ? `${column} IS NULL` : `(${present}) IS NOT ${syntax.truth[1]}`;
 }

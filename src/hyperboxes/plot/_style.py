@@ -187,7 +187,7 @@ def show_condition(condition: Condition) -> str:
     """Write what is asked of a feature, without its name."""
     if condition.takes_any_value:
         return "known"
-    if condition.takes_missing and not condition.values:
+    if condition.must_miss:
         return "missing"
     if condition.categories is not None:
         return literally(cut(", ".join(map(format_category, condition.categories)), 18))

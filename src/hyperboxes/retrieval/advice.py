@@ -208,7 +208,7 @@ def _holds(condition: Condition, sample: Sample) -> NDArray[np.bool_]:
     if condition.categories is not None:
         known = sample.table.categories[condition.name]
         return np.isin(cells, [place for place, value in enumerate(known) if condition.admits(value)])
-    if condition.takes_missing:
+    if condition.must_miss:
         return np.isnan(cells)
     return (cells >= condition.lower) & (cells <= condition.upper)
 

@@ -144,7 +144,7 @@ def to_dict(boxes: Boxes, summary: Summary | None = None) -> dict[str, Any]:
 
 
 def _asked(condition: Condition) -> dict[str, Any]:
-    if condition.takes_missing and not condition.values:
+    if condition.must_miss:
         return {"feature": condition.name, "in": [None]}
     if condition.categories is not None:
         if condition.takes_any_value:

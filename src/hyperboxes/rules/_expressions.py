@@ -90,7 +90,7 @@ def _all(conditions: list[Condition], lib: Any) -> Any:
 
 def _holds(one: Condition, lib: Any) -> Any:
     """Say that a cell meets a condition; null or false if it does not."""
-    if one.takes_missing and not one.values:
+    if one.must_miss:
         return _is_missing(one, lib)
     if one.categories is not None:
         if one.takes_any_value:
@@ -146,7 +146,7 @@ def _violation(one: Condition, unit: float, lib: Any) -> Any:
         outside = lib.when(_holds(one, lib)).then(none).otherwise(lib.lit(1.0, dtype=lib.Float64))
         missing = lib.when(_is_missing(one, lib)).then(none if one.takes_missing else far)
         return missing.otherwise(outside)
-    if one.takes_missing:
+    if one.must_miss:
         return lib.when(_is_missing(one, lib)).then(none).otherwise(far)
     # A product with the inverse, as predict has it; both are powers of two, and the quotient is the same.
     below = lib.when((cell < one.lower) & (cell <= one.upper)).then((one.lower - cell) / unit).otherwise(none)

@@ -92,7 +92,7 @@ def _box(conditions: list[Condition]) -> str | bool:
 def _condition(one: Condition) -> str:
     column = _column(one.name)
     missing = f"{column}.isna()"
-    if one.takes_missing and not one.values:
+    if one.must_miss:
         return missing
     if one.categories is not None:
         if one.takes_any_value:

@@ -130,7 +130,7 @@ _BUILTINS = frozenset(["float", "isinstance", "str", "bytes", "type", "TypeError
 
 def _holds(one: Condition, variable: str) -> str:
     missing = f"missing({variable})"
-    if one.takes_missing and not one.values:
+    if one.must_miss:
         return missing
     if one.categories is not None:
         if one.takes_any_value:
@@ -178,7 +178,7 @@ def _nearest(
             if one.categories is not None:
                 far.append(f"other({variable}, {_holds(one, variable)})")
                 continue
-            if one.takes_missing:
+            if one.must_miss:
                 far.append(f'0.0 if {_holds(one, variable)} else float("inf")')
                 continue
             low, high = (_bound(bound) for bound in (one.lower, one.upper))

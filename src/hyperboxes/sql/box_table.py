@@ -2,8 +2,7 @@
 
 Databases plan a CASE of thousands of branches for seconds or minutes; a table of values is data to them.
 A feature that a box leaves open is NULL in its row, an open side is infinite, bounds of one whose value must
-be missing are crossed, a set of categories is
-a text of one sign for each, and one for unknown categories.
+be missing are crossed, a set of categories is a text of one sign for each, and one for unknown categories.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _violation(columns: Columns, condition: Condition, scale: float) -> str:
     if condition.categories is not None:
         fits, present = columns.box([condition]), columns.is_present(condition)
         return f"CASE WHEN {fits} THEN {zero} WHEN {present} THEN {number(1.0)} ELSE {infinite} END"
-    if condition.takes_missing:
+    if condition.must_miss:
         return f"CASE WHEN {columns.box([condition])} THEN {zero} ELSE {infinite} END"
     lower, upper = condition.lower, condition.upper
     cell = columns.comparable(condition.name, lower, upper)

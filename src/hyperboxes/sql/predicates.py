@@ -339,6 +339,12 @@ class SqliteColumns(Columns):
         """Write when a cell is not missing: SQLite has no NaN."""
         return f"{self.dialect.identifier(condition.name)} IS NOT NULL"
 
+    def is_missing(self, condition: Condition) -> str:
+        """Write when a cell is missing; a text among numbers is."""
+        if condition.categories is not None:
+            return super().is_missing(condition)
+        return f"typeof({self.dialect.identifier(condition.name)}) NOT IN ('integer', 'real')"
+
     def as_read(self, name: str, *, categorical: bool) -> str:
         """Write a cell so that a driver hands it over as it is compared: a text is no number."""
         cell = self.dialect.identifier(name)

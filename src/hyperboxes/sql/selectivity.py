@@ -35,7 +35,7 @@ def sampled_share(
         if condition.name not in cells:
             return 1.0
         values = cells[condition.name]
-        if condition.takes_missing:
+        if condition.must_miss:
             return float(np.isnan(values).mean())
         return float(((values >= condition.lower) & (values <= condition.upper)).mean())
 
