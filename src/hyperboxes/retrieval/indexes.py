@@ -58,8 +58,8 @@ class Index:
         return self.points + self.ranges
 
     def serves(self, conditions: Sequence[Condition]) -> bool:
-        """Tell whether a box asks for the columns that the index begins with, or needs."""
-        asked = {condition.name for condition in conditions}
+        """Tell whether a box asks for the columns that the index begins with, or needs, by their values."""
+        asked = {condition.name for condition in conditions if not condition.must_miss}
         if self.kind == "rtree":
             return bool(asked & set(self.ranges))
         if self.kind == "cube":
@@ -73,7 +73,7 @@ class Index:
         conditions = boxes.conditions(box)
         if not self.serves(conditions):
             return []
-        ranges = {one.name: one for one in conditions if one.categories is None and not one.takes_missing}
+        ranges = {one.name: one for one in conditions if one.categories is None and not one.must_miss}
         asked = [ranges[name] for name in self.ranges if name in ranges]
         if self.kind == "grid":
             return [self._cells(source, condition) for condition in asked if condition.name in self.cuts]
