@@ -732,6 +732,14 @@ def test_a_number_may_have_to_be_missing():
         Boxes([[np.nan]], [[1.0]], [1], default=0)
 
 
+def test_a_number_is_out_of_reach_of_boxes_that_ask_for_none():
+    made = Boxes.from_rules([({"x": {None}, "y": (5, 6)}, "none"), ({"y": (9, None)}, "high")], default="far")
+    made = dataclasses.replace(made, uncovered="nearest", scale=[1.0, 1.0])
+    rows = np.array([[np.nan, 4.5], [np.nan, 8.5], [1.0, 4.5], [np.inf, 5.5], [np.nan, np.nan]])
+    assert made.nearest(rows).tolist() == [0, 1, 1, 1, -1]
+    assert made.predict(rows.astype(np.float32)).tolist() == ["none", "high", "high", "high", "far"]
+
+
 def test_a_missing_value_that_is_known_stays_so():
     rules = [({"c": {None}}, 1), ({"c": {"a", "b"}}, 2), ({"c": {"a"}}, 3)]
     made = Boxes.from_rules(rules, default=0, categories={"c": ["a", "b", None]})

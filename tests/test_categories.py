@@ -165,6 +165,8 @@ VALUES = ("a", "b", "c", None)
         (VALUES, [1, 0], 0, 0, [False, True, False, False]),  # "c" and None were not seen
         (VALUES, [1, 0], 0, 1, [True, True, True, False]),  # all that were seen
         (VALUES, None, 1, np.inf, [False, True, True, False]),
+        (VALUES, None, np.nan, np.nan, [False, False, False, True]),  # missing ones alone
+        (VALUES, [1, 0], np.nan, np.nan, [False, False, False, True]),
         (VALUES, None, -np.inf, np.inf, [True, True, True, False]),
         (VALUES[:3], [1, 0], 0, 1, [True, True, False]),
         (VALUES[:3], None, -np.inf, 1, [True, True, False]),

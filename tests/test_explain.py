@@ -152,6 +152,17 @@ def test_ways_in_and_out_of_sets_that_name_missing_values():
     assert "colour to missing" in str(green)
 
 
+def test_ways_in_and_out_of_boxes_that_ask_a_number_to_be_missing():
+    boxes = Boxes.from_rules([({"dose": {None}, "age": (50, None)}, "ask")], default="fine")
+    gone = explain(boxes, [None, 60.0])
+    assert [margin.holds for margin in gone.margins] == [True, True]
+    ways = {tuple(change.values): change for change in gone.changes}
+    assert ways["dose",].distance == math.inf  # which number it would be is not known
+    assert ways["age",].distance == 10.0
+    given = explain(boxes, [3.0, 60.0]).smallest_change
+    assert (given.values, given.distance, given.enters) == ({"dose": None}, 1.0, True)
+
+
 def test_leaving_a_box_leaves_those_behind_it_that_give_the_same_class():
     boxes = Boxes([[0.0, -9.0], [-2.0, 0.0]], [[1.0, 9.0], [1.5, 5.0]], ["a", "a"], ["x", "y"], "b")
     smallest = explain(boxes, [0.9, 4.0]).smallest_change
