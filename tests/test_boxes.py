@@ -733,9 +733,9 @@ def test_a_number_may_have_to_be_missing():
 
 
 def test_a_number_is_out_of_reach_of_boxes_that_ask_for_none():
-    made = Boxes.from_rules([({"x": {None}, "y": (5, 6)}, "none"), ({"y": (9, None)}, "high")], default="far")
+    made = Boxes.from_rules([({"x": {None}, "y": (5, 6)}, "none"), ({"y": (7, None)}, "high")], default="far")
     made = dataclasses.replace(made, uncovered="nearest", scale=[1.0, 1.0])
-    rows = np.array([[np.nan, 4.5], [np.nan, 8.5], [1.0, 4.5], [np.inf, 5.5], [np.nan, np.nan]])
+    rows = np.array([[np.nan, 6.4], [np.nan, 8.5], [1.0, 4.5], [np.inf, 5.5], [np.nan, np.nan]])
     assert made.nearest(rows).tolist() == [0, 1, 1, 1, -1]
     assert made.predict(rows.astype(np.float32)).tolist() == ["none", "high", "high", "high", "far"]
 
