@@ -358,9 +358,16 @@ class ClassProblem:
         hit = self.problem.weight * self.positive
         base = float(hit.sum() / self.problem.weight.sum())
         missing = np.isnan(self.problem.X)
-        hits, rows = hit @ missing, self.problem.weight @ missing
-        tells = [differ(hits[j : j + 1], rows[j : j + 1], base) for j in range(len(rows))]
-        return (missing.sum(axis=0) >= MANY_MISSING) | np.array(tells, dtype=bool)
+        counts = missing.sum(axis=0)
+        asked = counts >= MANY_MISSING
+        for j in np.flatnonzero(
+            (counts > 0) & ~asked
+        ).tolist():  # column by column: a matrix of floats is large
+            rows = missing[:, j]
+            asked[j] = differ(
+                hit[rows].sum(keepdims=True), self.problem.weight[rows].sum(keepdims=True), base
+            )
+        return np.asarray(asked)
 
     @cached_property
     def answers(self) -> Answers:
