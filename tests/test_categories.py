@@ -9,7 +9,13 @@ from test_problem import view_of
 
 from hyperboxes import HyperNNClassifier, rules, sql
 from hyperboxes.binning import MAX_BINS
-from hyperboxes.nn.categories import FEW_LEVELS, SURE_ROWS, category_places, missing_that_tell
+from hyperboxes.nn.categories import (
+    FEW_LEVELS,
+    SURE_ROWS,
+    category_places,
+    differ_mostly,
+    missing_that_tell,
+)
 from hyperboxes.nn.fit import _admitted
 from hyperboxes.tables import read_table, with_missing
 
@@ -47,9 +53,8 @@ def test_categories_of_few_rows_that_do_differ_are_told_apart():
         if len(set(place.tolist())) == 1:
             together += 1
             continue
-        assert sorted(place.tolist()) == list(range(len(rows)))
         share = (hits + hits.sum() / rows.sum()) / (rows + 1)
-        assert (np.diff(share[np.argsort(place)]) >= 0).all()
+        assert place.tolist() == np.unique(share, return_inverse=True)[1].tolist()
     assert together < 20
 
 
@@ -102,6 +107,36 @@ def test_a_column_of_many_categories_that_says_nothing_does_no_harm():
         for table in (X, with_noise):
             model = HyperNNClassifier(n_boxes=5, random_state=0).fit(table[:250], y[:250])
             scores.append(f1_score(y[250:], model.predict(table[250:])))
+        lost.append(scores[0] - scores[1])
+    assert np.mean(lost) < 0.02
+
+
+def test_categories_differ_mostly_by_no_chance_where_their_rows_agree():
+    draw = np.random.default_rng(5)
+
+    def told(correlation, rows):
+        spread = 1 / correlation - 1
+        chance = draw.beta(0.3 * spread, 0.7 * spread, 4_000)
+        return differ_mostly(draw.binomial(rows, chance).astype(float), np.full(4_000, rows * 1.0), 0.3)
+
+    # Of r rows with correlation c, r c / (1 + (r - 1) c) of what they differ by is no chance.
+    assert [told(0.04, 20), told(0.06, 20)] == [False, True]
+    assert [told(0.2, 3), told(0.3, 3)] == [False, True]
+    assert not differ_mostly(draw.integers(0, 2, 500) * 1.0, np.ones(500), 0.5)
+
+
+def test_places_of_three_rows_each_that_differ_a_little_do_no_harm():
+    lost = []
+    for seed in (2, 4):  # draws in which they differ by more than chance
+        draw = np.random.default_rng(seed)
+        X = pd.DataFrame(draw.normal(size=(6_000, 4)), columns=list("abcd"))
+        places = draw.integers(0, 1_000, 6_000)
+        odds = 3 * X["a"] - 2 * X["b"] - 2.5 + draw.normal(0, 1.5, 1_000)[places]
+        y = draw.uniform(size=6_000) < 1 / (1 + np.exp(-odds))
+        scores = []
+        for table in (X, X.assign(place=pd.Categorical(places.astype(str)))):
+            model = HyperNNClassifier(n_boxes=5, random_state=0).fit(table[:3_000], y[:3_000])
+            scores.append(f1_score(y[3_000:], model.predict(table[3_000:])))
         lost.append(scores[0] - scores[1])
     assert np.mean(lost) < 0.02
 
