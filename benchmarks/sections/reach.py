@@ -2,9 +2,9 @@
 
 The published figures of iris, wine and blood are means of three splits that the paper does not give, and
 differ from size to size by more than a table this small can tell. This section asks what can be had on the
-ten splits of section published: usual classifiers as they come, on standardised features, by the same
-protocol, beside ours at every size; and what ours itself would have there had it learned from the held-out
-rows too, which no honest fit can count on. It has no bar.
+ten splits of section published, by the same protocol: by usual classifiers on standardised features, as they
+come and with the threshold that is best by F1 on training rows (five folds); and by ours at every size, had
+it learned from the held-out rows too, which no honest fit can count on. It has no bar.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -34,8 +35,9 @@ from .splits import split_rows
 
 #: Ours, by whether it has learned from the held-out rows too.
 OURS = {"hypernn": "ours", "hypernn, all rows": "ours, held-out rows learned too"}
+Maker = Callable[[int], Any]
 #: By name, a function of the seed. A little regularisation, because of blood two columns are one.
-LEARNERS: dict[str, Callable[[int], Any]] = {
+AS_THEY_COME: dict[str, Maker] = {
     "SVM": lambda seed: SVC(),
     "Gaussian process": lambda seed: GaussianProcessClassifier(random_state=seed),
     "nearest neighbours": lambda seed: KNeighborsClassifier(),
@@ -45,6 +47,19 @@ LEARNERS: dict[str, Callable[[int], Any]] = {
     "random forest": lambda seed: RandomForestClassifier(300, random_state=seed),
     "extra trees": lambda seed: ExtraTreesClassifier(300, random_state=seed),
 }
+
+
+def for_f1(make: Maker) -> Maker:
+    """Give the same learner with the threshold that is best by F1 on training rows."""
+
+    def tuned(seed: int) -> Any:
+        folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+        return TunedThresholdClassifierCV(make(seed), scoring="f1", cv=folds)
+
+    return tuned
+
+
+LEARNERS = AS_THEY_COME | {f"{name}, threshold by F1": for_f1(make) for name, make in AS_THEY_COME.items()}
 
 
 def cells(choice: Choice) -> Iterator[Cell]:
