@@ -294,6 +294,15 @@ def test_what_is_within_reach_is_ordered_and_beside_the_paper():
     assert reach.report([]).rows == []
 
 
+def test_a_threshold_by_f1_finds_a_rare_class_that_half_the_odds_do_not():
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(600, 1))
+    y = draw.random(600) < 0.3 / (1 + np.exp(-2 * X[:, 0]))
+    plain, tuned = (reach.LEARNERS[f"logistic regression{by}"](0) for by in ("", ", threshold by F1"))
+    assert not plain.fit(X, y).predict(X).any()
+    assert 0.3 < tuned.fit(X, y).predict(X)[y].mean() < 1
+
+
 def test_what_has_learned_the_held_out_rows_knows_them():
     cell = Cell("reach", "wine", "hypernn", 10, 1, 0)
     fair, seen = reach.measure(cell), reach.measure(cell._replace(model="hypernn, all rows"))
