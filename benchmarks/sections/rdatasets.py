@@ -9,7 +9,7 @@ No one has said what is to be told from them, so a rule does: the first column o
 its rarest class of enough rows can be told from the rest, as a tree finds, better than by chance and not
 always. What it gives is in rdatasets.csv, which this writes anew:
 
-    HYPERBOXES_RDATASETS=... python -m sections.rdatasets
+    HYPERBOXES_RDATASETS=... python -c "from sections import rdatasets; rdatasets.write_targets()"
 
 F1 on held-out rows beside a tree of 2 M leaves, in the mean over tables that are alike. The bar: no group is
 below the tree by more than 0.01; "loses" is more than two standard errors, over tables, "loses?" is not.
@@ -228,15 +228,11 @@ def candidate(name: str) -> tuple[tuple[object, ...], tuple[str, str] | None] | 
 
 def write_targets() -> None:
     """Find the targets of all tables, of several with the same columns and rows the first."""
-    known = set()
+    known, rows = set(), []
     found = Parallel(n_jobs=os.cpu_count(), return_as="generator")(map(delayed(candidate), members()))
+    for name, one in tqdm(zip(members(), found, strict=True), total=len(members())):
+        if one is not None and one[1] is not None and one[0] not in known:
+            known.add(one[0])
+            rows.append((name, *one[1]))
     with TARGETS.open("w", newline="") as sink:
-        rows = csv.writer(sink, lineterminator="\n")
-        for name, one in tqdm(zip(members(), found, strict=True), total=len(members())):
-            if one is not None and one[1] is not None and one[0] not in known:
-                known.add(one[0])
-                rows.writerow((name, *one[1]))
-
-
-if __name__ == "__main__":
-    write_targets()
+        csv.writer(sink, lineterminator="\n").writerows(rows)
